@@ -1,6 +1,5 @@
 //! `statusgate audit`: judges stored objects, once or repeatedly.
 
-mod json;
 mod table;
 mod watch;
 
@@ -17,7 +16,7 @@ use super::output::stdout;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
+use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit, json};
 use crate::cluster::{Cluster, Target};
 use crate::telemetry::with_causes;
 use crate::values;
@@ -131,7 +130,7 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
         fail_with(failures.iter().map(|failure| anyhow::Error::msg(with_causes(failure))))?;
     }
     printed.context(NO_REPORT)?;
-    let mut errors = unreached(&survey, &findings);
+    let mut errors = survey.unreached(&findings);
     let (broken, examples) = &findings.tally.broken;
     if *broken > 0 {
         errors.push(format!("{broken} objects could not be judged: {}", examples.join("; ")));
@@ -188,16 +187,9 @@ async fn write(
     if survey.targets.is_empty() {
         bail!("no report was written: no resource could be judged");
     }
-    if let Some(reason) = unreached(survey, findings).pop() {
+    if let Some(reason) = survey.unreached(findings).pop() {
         bail!("no report was written: the audit is incomplete: {reason}");
     }
     let namespace = args.on.selection.query().namespace;
     Ok(store.write(&survey.cluster, &findings.reports, &namespace).await?)
-}
-
-/// The kinds and groups that could not be listed, with the reason.
-fn unreached(survey: &Survey, findings: &Findings) -> Vec<String> {
-    let groups = survey.unavailable.iter();
-    let groups = groups.map(|group| format!("cannot judge {group}: its server does not respond"));
-    findings.failures.iter().map(|failure| with_causes(failure)).chain(groups).collect()
 }

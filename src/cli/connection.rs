@@ -20,7 +20,7 @@ pub struct Connection {
 }
 
 /// Restricts the objects that policies select.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct Selection {
     /// Only objects in this namespace. Excludes cluster-scoped kinds.
     #[arg(short, long, value_name = "NAME", value_parser = values::namespace)]

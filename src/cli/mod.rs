@@ -17,6 +17,7 @@ mod entry;
 pub mod explain;
 pub mod export;
 mod filter;
+mod in_use;
 mod input;
 pub mod lint;
 pub mod man;
@@ -121,7 +122,7 @@ commands! {
     Export(export),
     /// Prove that conventions are sound, or show their faults.
     Lint(lint),
-    /// Serve a page to look at conventions and to try writes.
+    /// Serve a page to look at conventions and at the objects of a cluster, and to try writes.
     Ui(ui),
     /// Create a certificate authority and a serving certificate.
     Certs(certs),

@@ -3,7 +3,9 @@
 use super::connection::{Connection, Selection};
 use super::policies::Policies;
 use super::{checks, say};
+use crate::cluster::audit::Findings;
 use crate::cluster::{CheckResult, Cluster, Query, Target, precheck};
+use crate::telemetry::with_causes;
 use statusgate_core::policy::PolicySet;
 
 /// The flags of audit and backfill: policies, a cluster, and a part of its objects.
@@ -37,13 +39,7 @@ impl SurveyArgs {
         policies: &PolicySet,
         report: impl FnOnce(&[CheckResult]),
     ) -> anyhow::Result<Survey> {
-        let cluster = self.connection.open().await?;
-        let found = cluster.targets(policies).await?;
-        let gaps = precheck::gaps(&found);
-        report(&gaps);
-        let unavailable = found.unavailable().map(str::to_owned).collect();
-        let targets = self.selection.narrow(found.list, &found.gaps)?;
-        Ok(Survey { cluster, targets, gaps, unavailable })
+        Survey::of(self.connection.open().await?, policies, &self.selection, report).await
     }
 
     /// The same, for a person who watches stderr.
@@ -57,6 +53,21 @@ impl SurveyArgs {
 }
 
 impl Survey {
+    /// The survey of a connected cluster.
+    pub(super) async fn of(
+        cluster: Cluster,
+        policies: &PolicySet,
+        selection: &Selection,
+        report: impl FnOnce(&[CheckResult]),
+    ) -> anyhow::Result<Self> {
+        let found = cluster.targets(policies).await?;
+        let gaps = precheck::gaps(&found);
+        report(&gaps);
+        let unavailable = found.unavailable().map(str::to_owned).collect();
+        let targets = selection.narrow(found.list, &found.gaps)?;
+        Ok(Self { cluster, targets, gaps, unavailable })
+    }
+
     /// The number of objects of some targets, if the server reports it.
     pub(super) async fn count(
         &self,
@@ -69,5 +80,13 @@ impl Survey {
             total += self.cluster.count(target, query).await.ok()??;
         }
         Some(total)
+    }
+
+    /// The kinds and groups that an audit could not list, with the reason.
+    pub(super) fn unreached(&self, findings: &Findings) -> Vec<String> {
+        let groups = self.unavailable.iter();
+        let groups =
+            groups.map(|group| format!("cannot judge {group}: its server does not respond"));
+        findings.failures.iter().map(|failure| with_causes(failure)).chain(groups).collect()
     }
 }

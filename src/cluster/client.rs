@@ -134,7 +134,8 @@ impl Cluster {
         patience: Patience,
     ) -> Result<Option<Bytes>, ClusterError> {
         let what = format!("get {}/{name}", target.name());
-        let path = target.object_path(namespace, &encoded(name).to_string());
+        let [of, named] = [namespace, name].map(|text| encoded(text).to_string());
+        let path = target.object_path(&of, &named);
         let answer = self.retry(&what, &Call::get(&path), &mut patience.start(), None).await?;
         match answer.status {
             ..300 => Ok(Some(answer.body)),

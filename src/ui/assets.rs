@@ -11,9 +11,9 @@ macro_rules! texts {
     };
 }
 
-const TEXTS: [(&str, &str); 10] = texts!(
-    "index.html" "style.css" "address.js" "calls.js" "conventions.js" "dom.js" "graph.js" "main.js" "playground.js"
-    "yaml.js"
+const TEXTS: [(&str, &str); 14] = texts!(
+    "index.html" "style.css" "address.js" "calls.js" "checks.js" "cluster.js" "conventions.js" "dom.js" "graph.js" "main.js"
+    "object.js" "outcome.js" "playground.js" "yaml.js"
 );
 
 /// The bundle of `hack/editor.sh`, compressed. Every browser accepts gzip.

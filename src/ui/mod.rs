@@ -1,6 +1,7 @@
 //! The page of `statusgate ui` and its calls, on one port.
 //!
-//! The page is static, and each call is answered by [`statusgate_core::calls`]. Nothing is stored or logged.
+//! The page is static, and each call is answered by [`statusgate_core::calls`] or, about a cluster, by [`OfCluster`].
+//! Nothing is stored or logged.
 
 mod assets;
 mod gate;
@@ -22,6 +23,7 @@ use axum::http::header::{
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -29,6 +31,9 @@ use tokio::task::spawn_blocking;
 use self::gate::Gate;
 use crate::server::BODY_BYTES;
 use statusgate_core::calls;
+
+/// Answers the calls about a cluster ([`calls::OF_CLUSTER`]).
+pub type OfCluster = Arc<dyn Fn(String, Bytes) -> BoxFuture<'static, Vec<u8>> + Send + Sync>;
 
 /// A bound port.
 #[derive(Debug)]
@@ -53,11 +58,15 @@ impl Ui {
         self.gate.url()
     }
 
-    /// Serves until `end`, and then until the last answer is sent.
+    /// Serves until `end`, and then until the last answer is sent. Without a cluster, the calls about it are errors.
     ///
     /// # Errors
     /// When the port fails.
-    pub async fn serve(self, end: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    pub async fn serve(
+        self,
+        cluster: Option<OfCluster>,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<()> {
         // A call is work for a CPU.
         let permits = Arc::new(Semaphore::new(available_parallelism().map_or(1, Into::into)));
         let router = Router::new()
@@ -67,7 +76,7 @@ impl Ui {
                 get(|Path(name): Path<String>| async move { assets::response(&name) }),
             )
             .route("/calls/{name}", post(answer))
-            .with_state(permits)
+            .with_state(Answers { permits, cluster })
             .layer(DefaultBodyLimit::max(BODY_BYTES))
             .layer(from_fn_with_state(self.gate, guard));
         axum::serve(self.listener, router).with_graceful_shutdown(end).await
@@ -99,12 +108,17 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-async fn answer(
-    State(permits): State<Arc<Semaphore>>,
-    Path(name): Path<String>,
-    body: Bytes,
-) -> Response {
-    let Ok(permit) = permits.acquire_owned().await else {
+#[derive(Clone)]
+struct Answers {
+    permits: Arc<Semaphore>,
+    cluster: Option<OfCluster>,
+}
+
+async fn answer(State(answers): State<Answers>, Path(name): Path<String>, body: Bytes) -> Response {
+    if let Some(cluster) = answers.cluster.filter(|_| calls::OF_CLUSTER.contains(&name.as_str())) {
+        return json(cluster(name, body).await);
+    }
+    let Ok(permit) = answers.permits.acquire_owned().await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let called = spawn_blocking(move || {
@@ -112,7 +126,11 @@ async fn answer(
         calls::call(&name, &body)
     });
     match called.await {
-        Ok(answer) => ([(CONTENT_TYPE, "application/json")], answer).into_response(),
+        Ok(answer) => json(answer),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+fn json(answer: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], answer).into_response()
 }

@@ -1,6 +1,8 @@
 //! The page of `statusgate ui` in Chromium, through its WebDriver. `make test-browser` runs these tests; others skip them,
 //! because they need Debian's packages chromium and chromium-driver.
 
+mod cluster;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -47,11 +49,15 @@ impl Drop for Browser {
 
 impl Browser {
     fn start() -> Self {
-        let mut program = Command::new(STATUSGATE)
-            .args(["ui", "--listen", "127.0.0.1:0"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut program = Command::new(STATUSGATE);
+        program.arg("ui");
+        Self::of(program)
+    }
+
+    /// A browser for the page of a command.
+    fn of(mut program: Command) -> Self {
+        program.args(["--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        let mut program = program.spawn().unwrap();
         let page = line_with(program.stderr.take().unwrap(), "http://");
         let page = page.split_once(": ").unwrap().1.to_owned();
         let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
@@ -209,6 +215,24 @@ impl Browser {
         std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
     }
 
+    /// A place fits in both themes and on a phone.
+    #[track_caller]
+    fn fits(&self, name: &str, place: &str, shown: &str) {
+        for (theme, width, back) in [
+            ("light", 1280, "rgb(255, 255, 255)"),
+            ("dark", 1280, "rgb(18, 23, 30)"),
+            ("dark", 380, "rgb(18, 23, 30)"),
+        ] {
+            self.look(theme, width);
+            self.open(place);
+            self.shows(shown);
+            let layout = self.run(LAYOUT, &Value::Null);
+            self.screenshot(&format!("{name}-{theme}-{width}"));
+            let expected = json!({"back": back, "overflow": 0, "unnamed": [], "headings": 1});
+            assert_eq!(layout, expected, "{name} {theme} {width}");
+        }
+    }
+
     /// The browser reported no error, such as a script that the policy forbids.
     #[track_caller]
     fn has_no_errors(&self) {
@@ -248,20 +272,10 @@ fn each_place_fits_in_both_themes_and_on_a_phone() {
         ("rule", "conventions/appcat/rules/phase-ready", "A write that violates it"),
         ("playground", "playground", "appcat/phase-ready"),
     ] {
-        for (theme, width, back) in [
-            ("light", 1280, "rgb(255, 255, 255)"),
-            ("dark", 1280, "rgb(18, 23, 30)"),
-            ("dark", 380, "rgb(18, 23, 30)"),
-        ] {
-            browser.look(theme, width);
-            browser.open(place);
-            browser.shows(shown);
-            let layout = browser.run(LAYOUT, &Value::Null);
-            browser.screenshot(&format!("{name}-{theme}-{width}"));
-            let expected = json!({"back": back, "overflow": 0, "unnamed": [], "headings": 1});
-            assert_eq!(layout, expected, "{name} {theme} {width}");
-        }
+        browser.fits(name, place, shown);
     }
+    browser.open("cluster");
+    browser.shows("there is no cluster here: start statusgate ui --kubeconfig FILE");
     browser.has_no_errors();
 }
 
@@ -334,7 +348,7 @@ fn everything_can_be_done_with_the_keyboard() {
     browser.open("conventions");
     // Past the link to the content, the name and the places: the first convention.
     browser.run("document.activeElement.blur()", &Value::Null);
-    browser.press(&[TAB, TAB, TAB, TAB, TAB, ENTER]);
+    browser.press(&[TAB, TAB, TAB, TAB, TAB, TAB, ENTER]);
     browser.shows("Try a state");
     browser.until("return document.activeElement.id === 'main'");
     let focused = "document.activeElement.name?.startsWith('fact-') ?? false";

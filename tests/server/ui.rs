@@ -28,7 +28,7 @@ impl Page {
         let url = ui.url();
         let port = url.split([':', '/']).find_map(|part| part.parse().ok()).unwrap();
         let (end, ended) = oneshot::channel();
-        tokio::spawn(ui.serve(async {
+        tokio::spawn(ui.serve(None, async {
             let _ = ended.await;
         }));
         Self { url, port, _end: end }
@@ -169,6 +169,26 @@ async fn calls_have_limits() {
     let answer = page.ask("POST", "/calls/judge", &host, "{").await;
     let answer: Value = serde_json::from_slice(&answer.body).unwrap();
     assert!(answer["error"].as_str().unwrap().starts_with("invalid request"), "{answer}");
+    let answer = page.ask("POST", "/calls/audit", &host, "{}").await;
+    let expected =
+        r#"{"error":"there is no cluster here: start `statusgate ui --kubeconfig FILE`"}"#;
+    assert_eq!(String::from_utf8_lossy(&answer.body), expected);
+}
+
+#[test]
+fn a_cluster_that_cannot_be_read_is_reported_at_the_start() {
+    for (arguments, expected) in [
+        (["--kubeconfig=no/such/file", "--kind=Foo"], "no/such/file"),
+        (["--kubeconfig=no/such/file", "--policies=no/such/policies"], "no/such/policies"),
+        (["--namespace=n", "--kind=Foo"], "add --kubeconfig or --context"),
+    ] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+        program.args(["ui", "--listen=127.0.0.1:0"]).args(arguments);
+        let output = program.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
+    }
 }
 
 #[tokio::test]

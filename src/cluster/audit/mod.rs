@@ -7,6 +7,7 @@
 //! `--watch` repeats the audit instead of watching changes: a disagreement becomes persistent while its
 //! object does not change, so every object has to be read again anyway.
 
+pub mod json;
 mod judge;
 mod lasting;
 mod report;

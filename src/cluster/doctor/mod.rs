@@ -44,8 +44,17 @@ pub struct Examination {
     pub namespace: Option<String>,
 
     /// The Secret with the managed certificate.
-    #[arg(long, value_name = "NAME", default_value = "statusgate-tls")]
+    #[arg(long, value_name = "NAME", default_value = CERTIFICATE_SECRET)]
     pub certificate_secret: String,
+}
+
+const CERTIFICATE_SECRET: &str = "statusgate-tls";
+
+impl Default for Examination {
+    fn default() -> Self {
+        let certificate_secret = CERTIFICATE_SECRET.to_owned();
+        Self { registrations: Vec::new(), url: None, namespace: None, certificate_secret }
+    }
 }
 
 /// The policies and conventions of the cluster by kind, or why they cannot be read.

@@ -1,10 +1,11 @@
 // The places of the page. The fragment of the address names the place and its state: #/PLACE/PATH?STATE.
 
-import { el, show } from "./dom.js";
+import { el, show, words } from "./dom.js";
 
 const PLACES = {
   conventions: () => import("./conventions.js"),
   playground: () => import("./playground.js"),
+  cluster: () => import("./cluster.js"),
 };
 
 const main = document.getElementById("main");
@@ -27,13 +28,15 @@ async function visit() {
     const title = await visit(element, rest.join("/"), new URLSearchParams(query));
     document.title = `${title} · statusgate`;
   } catch (error) {
-    show(element, el("p", { class: "error", role: "alert" }, error.message));
+    show(element, el("p", { class: "error", role: "alert" }, words(error.message)));
   }
   if (visited !== visits) return;
   show(main, element);
   if (visited > 1) {
-    main.focus({ preventScroll: true });
-    scrollTo(0, 0);
+    const { top = 0, link } = history.state ?? {};
+    const followed = [...main.querySelectorAll("a")].find((one) => one.getAttribute("href") === link);
+    (followed ?? main).focus({ preventScroll: true });
+    scrollTo(0, top);
   }
 }
 
@@ -41,5 +44,10 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
+// An entry of the history keeps where the page was, and which link was followed from there.
+addEventListener("click", ({ target }) => {
+  const link = target.closest("main a[href^='#']");
+  if (link) history.replaceState({ top: scrollY, link: link.getAttribute("href") }, "");
+}, true);
 addEventListener("hashchange", visit);
 visit();

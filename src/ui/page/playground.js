@@ -2,7 +2,8 @@
 
 import { keep, pack, unpack } from "./address.js";
 import { call } from "./calls.js";
-import { badge, el, show, table } from "./dom.js";
+import { badge, el, show } from "./dom.js";
+import { mistakes, severity, verdict } from "./outcome.js";
 import { editor } from "./yaml.js";
 
 const DELAY = 150;
@@ -168,58 +169,6 @@ export async function visit(element, _path, query) {
   return "Playground";
 }
 
-function severity(action) {
-  return { deny: "error", repair: "warning", warn: "warning" }[action] ?? "info";
-}
-
-function mistakes(list) {
-  return [
-    el("p", {}, badge("not judged", "unknown")),
-    el("ul", {}, list.map(({ file, line, column, message, help }) =>
-      el("li", {}, `${file}:${line}:${column}: ${message}`, help && el("div", { class: "quiet" }, `help: ${help}`)))),
-  ];
-}
-
-function verdict(judged, object) {
-  const { identity, resource, subresource, operation, policies, unjudged, kubectl, findings, patch, before, after, readers } = judged;
-  const isDenied = judged.mutate.allowed === false || judged.validate.allowed === false;
-  const [word, meaning] = isDenied ? ["denied", "failed"] : unjudged ? ["not judged", "unknown"] : ["allowed", "current"];
-  const health = readers.retried ? `${readers.health} (retried)` : readers.health;
-  const go = ({ place }) => () => object.go(place.line, place.column);
-  return [
-    el("p", { class: "verdict" }, badge(word, meaning), ` ${identity} `,
-      el("small", { class: "quiet" }, `${operation} ${resource}${subresource && `/${subresource}`} · `,
-        unjudged ?? `judged by ${policies.join(", ")}`)),
-    el("h2", {}, "kubectl prints"),
-    el("pre", { class: "terminal", tabindex: "0" }, kubectl),
-    el("h2", {}, `Findings (${findings.length})`),
-    findings.length === 0 ? el("p", { class: "quiet" }, "None.")
-      : el("ul", { class: "findings" }, findings.map((found) => el("li", {},
-        badge(found.finding.action, severity(found.finding.action)), " ",
-        el("button", { type: "button", class: "link", onclick: go(found) }, found.finding.field), ` ${found.finding.message} `,
-        ruleLink(found.finding.rule)))),
-    el("h2", {}, "The mutating webhook"),
-    patch.length === 0 ? el("p", { class: "quiet" }, "Changes nothing.") : difference(before, after) ?? el("pre", { tabindex: "0" }, patch.join("\n")),
-    el("h2", {}, isDenied ? "Readers would see" : "Readers see"),
-    isDenied && el("p", { class: "quiet" }, "The write is rejected, so they still see the stored object."),
-    table(["", "", "why"], [
-      ["health", badge(health, readers.health), readers.healthReason],
-      ["kstatus", readers.error ? "error" : readers.status, readers.message],
-      readers.admissiblePhases && ["phase", readers.phase ?? "none", readers.contradiction ?? `admissible: ${readers.admissiblePhases.join(", ")}`],
-      ["Argo CD", readers.argocd, "with a health script of this convention"],
-      ["Flux", readers.flux, "with health expressions of this convention"],
-    ].filter(Boolean), (content) => content),
-    el("details", {}, el("summary", {}, "The responses of both webhooks"),
-      el("h3", {}, "/mutate"), el("pre", { tabindex: "0" }, JSON.stringify(judged.mutate, null, 2)),
-      el("h3", {}, "/validate"), el("pre", { tabindex: "0" }, JSON.stringify(judged.validate, null, 2))),
-  ];
-}
-
-/** Only built-in conventions have pages. A policy for everything names its rules by the convention. */
-function ruleLink(rule) {
-  return el("a", { href: `#/conventions/${rule.replace("/", "/rules/")}` }, rule);
-}
-
 function report({ name, faults, notes }) {
   const remarks = [...faults.map((fault) => ["fault", fault]), ...notes.map((note) => ["note", note])];
   return el("section", {}, el("h2", {}, name),
@@ -236,26 +185,4 @@ function code(title, text) {
   };
   return [el("h2", {}, title), el("pre", { tabindex: "0" }, text),
     navigator.clipboard && el("button", { type: "button", onclick: copy }, "Copy")];
-}
-
-/** Two texts as lines: those of both, removed ones and added ones; null if they are too long to compare. */
-function difference(before, after) {
-  const [a, b] = [before, after].map((text) => text.replace(/\n$/, "").split("\n"));
-  if (a.length * b.length > 4e6) return null;
-  // The lengths of the longest common rests.
-  const rests = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i -= 1) {
-    for (let j = b.length - 1; j >= 0; j -= 1) {
-      rests[i][j] = a[i] === b[j] ? rests[i + 1][j + 1] + 1 : Math.max(rests[i + 1][j], rests[i][j + 1]);
-    }
-  }
-  const lines = [];
-  const add = (sign, kind, text) => lines.push(el("span", { class: kind }, `${sign} ${text}\n`));
-  let [i, j] = [0, 0];
-  while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) add(" ", "same", a[(j += 1, i++)]);
-    else if (j === b.length || (i < a.length && rests[i + 1][j] >= rests[i][j + 1])) add("-", "removed", a[i++]);
-    else add("+", "added", b[j++]);
-  }
-  return el("pre", { class: "difference", tabindex: "0" }, lines);
 }

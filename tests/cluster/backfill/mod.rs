@@ -1,4 +1,4 @@
-//! `statusgate backfill`, `statusgate doctor`, `statusgate export` and `statusgate wait`. One test restarts the API server.
+//! `statusgate backfill`, `statusgate doctor`, `statusgate export`, `statusgate wait` and `statusgate ui`. Two tests stop the API server.
 
 mod command;
 mod plane;
@@ -11,4 +11,5 @@ mod record;
 mod refused;
 mod registrations;
 mod shards;
+mod ui;
 mod wait;

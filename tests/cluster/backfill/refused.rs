@@ -19,17 +19,6 @@ const STRICT: Kind = Kind {
     kind: "Strict",
     path: "/apis/strict.statusgate.dev/v1/stricts",
 };
-const ROLES: Kind = Kind {
-    api_version: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    path: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-};
-const BINDINGS: Kind = Kind {
-    api_version: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRoleBinding",
-    path: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-};
-
 #[test]
 fn a_missing_permission_to_list_or_to_write_is_reported() {
     in_own_cluster(async |plane| {
@@ -41,15 +30,7 @@ fn a_missing_permission_to_list_or_to_write_is_reported() {
         let expected = "cannot list gadgets.test.statusgate.dev: not allowed: ";
         assert!(nobody.err.contains(expected), "{}", nobody.err);
 
-        let mut role = plane.objects(ROLES).named("test-reader");
-        role["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]);
-        plane.objects(ROLES).create(&role).await.unwrap();
-        let mut binding = plane.objects(BINDINGS).named("test-reader");
-        binding["roleRef"] = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "test-reader"});
-        binding["subjects"] =
-            json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader"}]);
-        plane.objects(BINDINGS).create(&binding).await.unwrap();
-        let reader = plane.kubeconfig_of("reader");
+        let reader = plane.reader().await;
         until("the reader may list", async || {
             let dry = [arguments[0], arguments[1], arguments[2], "--dry-run"];
             (run("backfill", &reader, &dry).code == Some(0)).then_some(())

@@ -31,6 +31,7 @@ use crate::source::tree::did_you_mean;
 /// | `case` | as `judge` | the write as a test case |
 /// | `lint` | `documents` | the faults and notes of each document |
 /// | `schema` | `kind` | the JSON Schema of `StatusPolicy` or `StatusConvention` |
+/// | [`OF_CLUSTER`] | | an error: only `statusgate ui` knows a cluster |
 pub fn call(name: &str, request: &[u8]) -> Vec<u8> {
     let answer = match name {
         "conventions" => conventions(),
@@ -41,6 +42,7 @@ pub fn call(name: &str, request: &[u8]) -> Vec<u8> {
         "case" => read(request).and_then(|write| case::answer(&write)),
         "lint" => read(request).and_then(|request| remarks(&request)),
         "schema" => read(request).map(|OfKind { kind }| kind.json_schema()),
+        _ if OF_CLUSTER.contains(&name) => Err(Failure::from(NO_CLUSTER.to_owned())),
         _ => Err(Failure::from(format!("unknown call \"{name}\""))),
     };
     let answer = answer.unwrap_or_else(|failure| match failure {
@@ -49,6 +51,11 @@ pub fn call(name: &str, request: &[u8]) -> Vec<u8> {
     });
     answer.to_string().into_bytes()
 }
+
+/// The calls about a cluster.
+pub const OF_CLUSTER: [&str; 4] = ["audit", "object", "doctor", "policies"];
+
+const NO_CLUSTER: &str = "there is no cluster here: start `statusgate ui --kubeconfig FILE`";
 
 /// Why a call has no other answer.
 enum Failure {

@@ -1,15 +1,15 @@
-//! The JSON lines of an audit: one per object, then one with the counts.
+//! An audit as JSON: an object, and the counts.
 
 use serde_json::{Map, Value, json};
 
-use crate::cluster::Target;
-use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
+use super::super::Target;
+use super::{Findings, Judged, Row, State, Tally};
 use crate::telemetry::with_causes;
 use statusgate_core::engine::{Action, Health};
 use statusgate_core::policy::PolicySet;
 
-/// The line of one object.
-pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {
+/// One object.
+pub fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {
     let states = &judged.states;
     let name = |state: &State<'_>| Some(policies.get(state.policy)?.name.as_str());
     let names: Vec<&str> = states.iter().filter_map(name).collect();
@@ -44,8 +44,8 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
     line
 }
 
-/// The line with the counts.
-pub(super) fn summary(findings: &Findings) -> Value {
+/// The counts.
+pub fn summary(findings: &Findings) -> Value {
     let Findings { tally, failures, .. } = findings;
     let Tally { objects, found, backfill, broken, .. } = tally;
     let failures = failures.iter().map(|failure| Value::from(with_causes(failure)));

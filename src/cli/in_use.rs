@@ -1,0 +1,78 @@
+//! The policies that judge a cluster: those of `--policies`, those of the cluster, or the examples.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use super::connection::Connection;
+use super::policies::judging;
+use crate::cluster::doctor::StoredDocuments;
+use crate::cluster::{Cluster, ClusterError, StoredDocument};
+use crate::files;
+use crate::manager::registry::{Document, DocumentId, Registry};
+use statusgate_core::documents::DocumentKind;
+use statusgate_core::policy::{PolicySet, Source};
+
+/// Where the policies are.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct PoliciesInUse {
+    /// Policies: a file or a folder. May be repeated. Default: those of the cluster, or the built-in
+    /// example policies if it has none.
+    #[arg(long = "policies", value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+}
+
+/// What judges a cluster.
+#[derive(Debug)]
+pub(super) struct InUse {
+    pub(super) policies: PolicySet,
+    /// Their texts; none for the example policies.
+    pub(super) sources: Vec<Source>,
+    /// All documents of the cluster.
+    pub(super) documents: StoredDocuments,
+}
+
+impl PoliciesInUse {
+    /// Connects, and reads the policies.
+    pub(super) async fn open(&self, connection: &Connection) -> anyhow::Result<(Cluster, InUse)> {
+        // Before the connection: mistakes in files are reported without a cluster, too.
+        let given = files::load_policies(&self.paths)?;
+        let compiled = (!self.paths.is_empty()).then(|| judging(&given)).transpose()?;
+        let cluster = connection.open().await?;
+        let mut documents = Vec::new();
+        for kind in [DocumentKind::StatusConvention, DocumentKind::StatusPolicy] {
+            let list = match cluster.documents(kind).await {
+                Ok(list) => Ok(list),
+                Err(error @ ClusterError::Rejected { .. }) => Err(error.to_string()),
+                Err(error) => return Err(error.into()),
+            };
+            documents.push((kind, list));
+        }
+        let known = documents.iter().filter_map(|(kind, list)| Some((*kind, list.as_ref().ok()?)));
+        let known: Vec<(DocumentKind, &StoredDocument)> = known
+            .flat_map(|(kind, list)| list.iter().map(move |document| (kind, document)))
+            .collect();
+        let (policies, sources) = match compiled {
+            Some(policies) => (policies, given),
+            None if known.iter().any(|(kind, _)| *kind == DocumentKind::StatusPolicy) => {
+                accepted(&known)?
+            }
+            None => (judging(&PolicySet::examples())?, Vec::new()),
+        };
+        let documents = documents.into_iter().map(|(kind, list)| (kind.name(), list)).collect();
+        Ok((cluster, InUse { policies, sources, documents }))
+    }
+}
+
+/// The policies that a server without an earlier state would use: those with mistakes are left out.
+fn accepted(
+    documents: &[(DocumentKind, &StoredDocument)],
+) -> anyhow::Result<(PolicySet, Vec<Source>)> {
+    let mut registry = Registry::default();
+    for (kind, StoredDocument { name, spec, .. }) in documents {
+        let id = DocumentId { kind: *kind, name: name.clone() };
+        registry.set(&id, Some(Document::new(id.clone(), spec)));
+    }
+    let settled = registry.settle(|sources| Ok((PolicySet::compile(&sources)?, sources)));
+    settled.context("the policies of the cluster do not compile")
+}

@@ -1,0 +1,253 @@
+// The audit of a cluster: what is in it as bars, and its objects, those with the worst findings first.
+
+import { keep } from "./address.js";
+import { call } from "./calls.js";
+import { badge, el, show, svg, table, words } from "./dom.js";
+import { severity } from "./outcome.js";
+
+/** The worst first. */
+const HEALTHS = ["failed", "unknown", "suspended", "inProgress", "terminating", "current"];
+const FINDINGS = ["not judged", "deny", "repair", "warn", "audit", "none"];
+/** How many objects and phases are shown at first. A table of all objects would need seconds. */
+const [ROWS, PHASES] = [100, 8];
+const POLL = 300;
+
+/** What a filter of the address selects. */
+const FILTERS = {
+  kind: (object, value) => object.resource === value,
+  policy: (object, value) => object.policies.includes(value),
+  health: (object, value) => object.health === value,
+  phase: (object, value) => object.phase === value,
+  rule: (object, value) => object.findings.some((found) => found.rule === value),
+  finding: (object, value) => object.worst === value,
+  backfill: (object) => object.toFillIn,
+  text: (object, value) => object.path.includes(value),
+};
+
+// Both survive a visit to an object.
+let pass = { number: 0 };
+let rows = ROWS;
+
+/** Shows the audit, `object/RESOURCE/NAMESPACE/NAME`, `doctor` or `policies`. Returns the title. */
+export async function visit(element, path, query) {
+  const [place, ...rest] = path.split("/");
+  if (!place) return audit(element, Object.fromEntries(query));
+  if (place === "object") return (await import("./object.js")).visit(element, rest);
+  return (await import("./checks.js")).visit(element, place);
+}
+
+/** The links between the pages of a cluster. */
+export function pages(here) {
+  const all = [["", "Audit"], ["/doctor", "Doctor"], ["/policies", "Policies"]];
+  return el("nav", { class: "contents", "aria-label": "Cluster" }, all.map(([path, title]) =>
+    el("a", { href: `#/cluster${path}`, "aria-current": title === here && "page" }, title)));
+}
+
+/** How long ago a time is, in its largest unit. */
+export function age(time, now = Date.now()) {
+  const seconds = Math.max(0, (now - new Date(time)) / 1000);
+  const units = [["y", 31557600], ["d", 86400], ["h", 3600], ["min", 60], ["s", 0]];
+  const [unit, size] = units.find(([, size]) => seconds >= size) ?? ["", 0];
+  return unit && `${Math.floor(seconds / (size || 1))} ${unit}`;
+}
+
+async function ask(request = {}) {
+  const answer = await call("audit", { have: pass.number, ...request });
+  if (answer.result) pass = { number: answer.number, ...prepared(answer.result) };
+  return answer;
+}
+
+/** The objects in the order of the list. */
+function prepared({ summary, objects, ...rest }) {
+  const resources = new Map(summary.kinds.map(({ apiVersion, kind, resource }) => [`${apiVersion} ${kind}`, resource]));
+  for (const object of objects) {
+    object.resource = resources.get(`${object.apiVersion} ${object.kind}`);
+    object.path = object.namespace ? `${object.namespace}/${object.name}` : object.name;
+    object.phase ??= "(none)";
+    object.worst = object.error ? "not judged" : object.worst ?? "none";
+    object.rank = FINDINGS.indexOf(object.worst);
+    object.time = Date.parse(object.since) || Infinity;
+  }
+  objects.sort((a, b) => a.rank - b.rank || a.time - b.time || (a.path < b.path ? -1 : 1));
+  return { summary, objects, ...rest };
+}
+
+async function audit(element, filter) {
+  const said = el("div", { role: "status" });
+  const overview = el("div");
+  const list = el("section");
+  const body = el("div");
+  const refresh = el("button", { type: "button", id: "refresh", onclick: () => follow({ refresh: true }) }, "Refresh");
+  const form = filters(filter, set);
+  let isFollowing = false;
+
+  function set(changes) {
+    for (const [name, value] of Object.entries(changes)) {
+      if (value) filter[name] = value;
+      else delete filter[name];
+    }
+    keep("cluster", filter);
+    rows = ROWS;
+    form.show();
+    showList();
+  }
+  /** A link to the objects with other filters. */
+  function link(to, ...content) {
+    const only = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      set({ ...Object.fromEntries(Object.keys(filter).map((name) => [name, null])), ...to });
+      list.scrollIntoView();
+    };
+    return el("a", { class: "chip", href: `#/cluster?${new URLSearchParams(to)}`, onclick: only }, content);
+  }
+  function showList() {
+    const tests = Object.entries(filter).filter(([name]) => FILTERS[name]);
+    const found = pass.objects.filter((object) => tests.every(([name, value]) => FILTERS[name](object, value)));
+    const more = () => {
+      const first = rows;
+      rows += ROWS;
+      showList();
+      list.querySelectorAll("tbody a")[first]?.focus({ preventScroll: true });
+    };
+    show(list,
+      el("h2", {}, `Objects (${count(found.length)}${found.length < pass.objects.length ? ` of ${count(pass.objects.length)}` : ""})`),
+      pass.leftOut > 0 && el("p", { class: "error" }, words(`${count(pass.leftOut)} more objects are counted above but not listed. Start \`statusgate ui\` with \`--namespace\`, \`--selector\`, \`--resource\` or \`--kind\`.`)),
+      table(["finding", "object", "kind", "health", "phase", "since", "rules", "backfill"], found.slice(0, rows).map(line), (content) => content),
+      found.length > rows && el("button", { type: "button", id: "more", onclick: more }, `Show more (${count(found.length - rows)})`));
+  }
+  function showPass() {
+    const focused = element.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    const { summary, unreached, gaps, server, seconds } = pass;
+    const unequal = gaps.filter(({ level }) => level !== "ok");
+    const [filled, empty] = [true, false].map((is) => summary.kinds.filter((row) => row.objects > 0 === is));
+    show(overview,
+      el("p", { class: "quiet" }, `${count(summary.objects)} objects of ${server}, judged in ${seconds.toFixed(1)} s. `,
+        FINDINGS.filter((action) => summary.worst[action]).map((action) => link({ finding: action }, chip(action, summary.worst[action]))),
+        summary.toFillIn > 0 && link({ backfill: "yes" }, `to backfill ${count(summary.toFillIn)}`),
+        summary.unjudged > 0 && link({ finding: "not judged" }, chip("not judged", summary.unjudged))),
+      unreached.map((reason) => el("p", { class: "error" }, `incomplete: ${reason}`)),
+      unequal.length > 0 && el("details", {}, el("summary", {}, `Resources that policies name but that are not judged (${unequal.length})`),
+        el("ul", {}, unequal.map(({ of, found, help }) => el("li", {}, `${of}: ${found}`, help && el("div", { class: "quiet" }, help))))),
+      el("ul", { class: "cards kinds" }, filled.map((row) => card(row, link))),
+      empty.length > 0 && el("p", { class: "quiet" }, `Without objects: ${empty.map(({ kind, policy }) => `${kind} (${policy})`).join(", ")}`));
+    form.show();
+    showList();
+    if (!body.firstChild) body.append(overview, form.element, list);
+    if (focused) [...element.querySelectorAll("a")].find((one) => one.getAttribute("href") === focused)?.focus({ preventScroll: true });
+  }
+  /** Asks until no pass is under way. */
+  async function follow(request) {
+    if (isFollowing) return;
+    isFollowing = true;
+    try {
+      for (let answer = await ask(request); ; answer = await ask()) {
+        if (answer.result) showPass();
+        show(said, answer.running ? progress(answer.running)
+          : answer.error ? el("p", { class: "error" }, `The last pass failed. ${answer.error}`, pass.number > 0 && " Below is an earlier result.")
+            : el("p", { class: "quiet" }, `Judged at ${new Date(pass.number).toLocaleTimeString()}.`));
+        if (!answer.running) break;
+        await new Promise((resolve) => setTimeout(resolve, POLL));
+        if (!element.isConnected) return;
+      }
+    } catch (error) {
+      show(said, el("p", { class: "error" }, error.message));
+    }
+    isFollowing = false;
+  }
+
+  // Without a cluster, this is an error.
+  await ask();
+  show(element, el("h1", {}, "Cluster"), pages("Audit"),
+    el("div", { class: "row status" }, said, refresh), body);
+  if (pass.number > 0) showPass();
+  show(said, el("p", { class: "quiet" }, "…"));
+  setTimeout(follow);
+  return "Cluster";
+}
+
+function count(number) {
+  return number.toLocaleString("en");
+}
+
+function chip(word, number, meaning = word === "not judged" ? "unknown" : severity(word)) {
+  return [el("span", { class: `dot is-${meaning}` }), `${word} ${count(number)}`];
+}
+
+function progress({ done, total, kind }) {
+  return el("p", {}, el("progress", { max: total, value: total && done, "aria-label": "Audit" }),
+    ` ${count(done)}${total ? ` of ${count(total)}` : ""} objects ${kind}`);
+}
+
+/** One policy and kind. */
+function card({ policy, resource, kind, complete, objects, health, phases, worst, toFillIn }, link) {
+  const of = (filter) => ({ kind: resource, policy, ...filter });
+  const healths = HEALTHS.filter((word) => health[word]);
+  // Few of many are still visible.
+  const widths = healths.map((word) => Math.max(health[word] / objects, 0.02));
+  const starts = widths.map((_, at) => widths.slice(0, at).reduce((sum, width) => sum + width, 0));
+  const parts = healths.map((word, at) => svg("rect", { class: `is-${word}`, x: starts[at], width: widths[at], height: 1,
+    onclick: ({ target }) => target.closest("li").querySelectorAll(".healths a")[at].click() },
+  svg("title", {}, `${word}: ${count(health[word])} of ${count(objects)}`)));
+  const most = Object.entries(phases).sort(([, a], [, b]) => b - a);
+  return el("li", { class: "card" },
+    el("div", {}, link(of({}), el("strong", {}, kind)), el("small", {}, ` ${policy} · ${count(objects)}${complete ? "" : "+"}`)),
+    svg("svg", { class: "bar", viewBox: `0 0 ${starts.at(-1) + widths.at(-1)} 1`, preserveAspectRatio: "none", "aria-hidden": "true" }, parts),
+    el("div", { class: "healths" }, healths.map((word) => link(of({ health: word }), chip(word, health[word], word)))),
+    el("div", {}, el("small", {}, "phases "), most.slice(0, PHASES).map(([phase, number]) => link(of({ phase }), `${phase} ${count(number)}`)),
+      most.length > PHASES && el("small", {}, `and ${most.length - PHASES} more`)),
+    el("div", {}, FINDINGS.filter((action) => worst[action]).map((action) => link(of({ finding: action }), chip(action, worst[action]))),
+      toFillIn > 0 && link(of({ backfill: "yes" }), `to backfill ${count(toFillIn)}`)));
+}
+
+/** One object as a row. */
+function line({ worst, error, resource, namespace = "", name, path, kind, health, retried, healthReason, phase, since, findings, toFillIn }) {
+  const href = `#/cluster/object/${[resource, namespace, name].map(encodeURIComponent).join("/")}`;
+  return [
+    worst === "none" ? "" : badge(worst, worst === "not judged" ? "unknown" : severity(worst)),
+    el("a", { href }, path),
+    kind,
+    health ? [badge(retried ? `${health} (retried)` : health, health), el("small", { class: "reason" }, healthReason)] : el("small", {}, error),
+    phase === "(none)" ? "" : el("span", { class: "reason" }, phase),
+    since ? el("time", { datetime: since, title: since }, age(since)) : "",
+    [...new Set(findings.map((found) => found.rule))].join(", "),
+    toFillIn ? "yes" : "",
+  ];
+}
+
+/** The filters as a form. */
+function filters(filter, set) {
+  const fields = { kind: "Kind", policy: "Policy", health: "Health", phase: "Phase", finding: "Finding", rule: "Rule" };
+  const selects = Object.keys(fields).map((name) =>
+    [name, el("select", { id: `filter-${name}`, onchange: ({ target }) => set({ [name]: target.value }) })]);
+  const text = el("input", { id: "filter-text", type: "search", spellcheck: "false", autocomplete: "off",
+    oninput: () => set({ text: text.value.trim() }) });
+  const backfill = el("input", { id: "filter-backfill", type: "checkbox", onchange: () => set({ backfill: backfill.checked && "yes" }) });
+  const field = (id, label, input) => el("div", { class: "field" }, el("label", { for: id }, label), input);
+  return {
+    element: el("form", { class: "row filters", role: "search", onsubmit: (event) => event.preventDefault() },
+      field("filter-text", "Name", text),
+      selects.map(([name, select]) => field(select.id, fields[name], select)),
+      field("filter-backfill", "To backfill", backfill)),
+    /** Shows the filters of the address and what the last pass found. */
+    show() {
+      const { kinds } = pass.summary;
+      const all = (of) => [...new Set(kinds.filter((row) => row.objects > 0).flatMap(of))];
+      const options = {
+        kind: all((row) => row.resource),
+        policy: all((row) => row.policy),
+        health: HEALTHS,
+        phase: all((row) => Object.keys(row.phases)).filter((phase) => phase !== "(other)"),
+        finding: FINDINGS,
+        rule: all((row) => row.rules.map(({ rule }) => rule)).sort(),
+      };
+      for (const [name, select] of selects) {
+        const chosen = filter[name] ?? "";
+        show(select, [...new Set(["", ...options[name], chosen])].map((value) =>
+          el("option", { value, selected: value === chosen }, value || "all")));
+      }
+      if (text.value.trim() !== (filter.text ?? "")) text.value = filter.text ?? "";
+      backfill.checked = Boolean(filter.backfill);
+    },
+  };
+}

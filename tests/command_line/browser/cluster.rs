@@ -1,0 +1,219 @@
+//! The place "Cluster": the audit of a fake API server with 10,000 objects.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::Uri;
+use axum::response::Response;
+use axum::routing::get;
+use serde_json::{Value, json};
+
+use super::{Browser, ENTER, TAB};
+use crate::api::{Api, answer, failure, groups, resources};
+
+const GROUP: &str = "vshn.appcat.vshn.io";
+const OBJECTS: usize = 10_000;
+const HOSTILE: &str = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>";
+
+/// Of 100 objects: one disagrees since a month and one since a day, one has a hostile status, five have none, ten are
+/// created, and the others are ready.
+fn object(number: usize) -> Value {
+    let conditions = |status: &str, time: &str| {
+        json!([
+            {"type": "Ready", "status": status, "reason": "Tested", "message": "by a test", "lastTransitionTime": time},
+            {"type": "PodReady", "status": "True", "reason": "Tested", "message": "", "lastTransitionTime": "2026-11-01T12:00:00Z"},
+        ])
+    };
+    let of = |phase: &str, conditions: Value| json!({"phase": phase, "instanceNamespace": "i", "conditions": conditions});
+    let status = match number % 100 {
+        0 => of("Ready", conditions("False", "2026-10-20T12:00:00Z")),
+        1 => of("Ready", conditions("False", "2026-11-20T12:00:00Z")),
+        2 => of(HOSTILE, json!([{"type": HOSTILE, "status": HOSTILE, "message": HOSTILE}])),
+        3..8 => json!({}),
+        8..18 => of("Provisioning", conditions("False", "2026-11-24T12:00:00Z")),
+        _ => of("Ready", conditions("True", "2026-11-02T12:00:00Z")),
+    };
+    json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "VSHNRedis",
+        "metadata": {"name": format!("cache-{number}"), "namespace": format!("team-{}", number % 40), "uid": format!("u-{number}"),
+            "generation": 1, "creationTimestamp": "2026-10-01T12:00:00Z"},
+        "spec": {"size": 1}, "status": status,
+    })
+}
+
+async fn list(uri: Uri) -> Response {
+    let query = uri.query().unwrap_or_default();
+    let number = |name: &str| {
+        let found = query.split('&').find_map(|part| part.strip_prefix(name));
+        found.and_then(|text| text.parse().ok())
+    };
+    let (start, limit) = (number("continue=").unwrap_or(0), number("limit=").unwrap_or(OBJECTS));
+    let end = OBJECTS.min(start + limit);
+    let items: Value = (start..end).map(object).collect();
+    let token = if end < OBJECTS { end.to_string() } else { String::new() };
+    let metadata = json!({"continue": token, "remainingItemCount": OBJECTS - end});
+    answer(200, &json!({"metadata": metadata, "items": items}))
+}
+
+async fn read(Path((_, name)): Path<(String, String)>) -> Response {
+    let number = name.strip_prefix("cache-").and_then(|number| number.parse().ok());
+    match number {
+        Some(number) => answer(200, &object(number)),
+        None => failure(404, "not found", &name),
+    }
+}
+
+fn policies() -> Response {
+    let text = include_str!("../../../deploy/policies/appcat.yaml");
+    let mut policy: Value = serde_saphyr::from_str(text).unwrap();
+    let condition =
+        json!({"type": "Accepted", "status": "True", "reason": "Compiled", "message": HOSTILE});
+    policy["status"] = json!({"conditions": [condition]});
+    answer(
+        200,
+        &json!({"kind": "StatusPolicyList", "apiVersion": "statusgate.dev/v1alpha1", "metadata": {}, "items": [policy]}),
+    )
+}
+
+async fn browser() -> (Api, Browser) {
+    let names = [("vshnredis", "VSHNRedis"), ("vshnredis/status", "VSHNRedis")];
+    let path = format!("/apis/{GROUP}/v1");
+    let routes = Router::new()
+        .route("/apis", get(async || groups(&[GROUP])))
+        .route(&path, get(async move || resources(GROUP, &names)))
+        .route(&format!("{path}/vshnredis"), get(list))
+        .route(&format!("{path}/namespaces/{{namespace}}/vshnredis/{{name}}"), get(read))
+        .route("/apis/statusgate.dev/v1alpha1/statuspolicies", get(async || policies()))
+        .fallback(async || failure(403, "forbidden", ""));
+    let api = Api::serve(routes).await;
+    let browser = Browser::of(api.command("ui"));
+    (api, browser)
+}
+
+const ROWS: &str = "document.querySelectorAll('section tbody tr').length";
+const FIRST: &str = "document.querySelector('section tbody a').textContent";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium"]
+async fn the_audit_is_shown_filtered_and_refreshed_without_losing_the_place() {
+    let (_api, browser) = browser().await;
+    browser.open("cluster");
+    browser.shows("Objects (10,000)");
+    let first = browser.run(&format!("return [{ROWS}, {FIRST}]"), &Value::Null);
+    // Those with the worst findings that last longest.
+    assert_eq!(first, json!([100, "team-0/cache-0"]));
+    // A click on a part of a bar is a filter, and the filter is the address.
+    browser.click(".bar .is-inProgress");
+    browser.shows("Objects (1,000 of 10,000)");
+    browser.until(
+        "return new URLSearchParams(location.hash.split('?')[1]).get('health') === 'inProgress'",
+    );
+    browser.click("#filter-text");
+    browser.type_text("team-8/");
+    browser.shows("Objects (50 of 10,000)");
+    browser.post("/refresh", &json!({}));
+    browser.shows("Objects (50 of 10,000)");
+    browser.click("a[href='#/cluster?finding=deny']");
+    browser.shows("of 10,000)");
+    browser.click("#more");
+    browser.until(&format!("return {ROWS} === 200"));
+    // An object and back: the same rows at the same place.
+    let link = "section tbody tr:nth-child(150) a";
+    let place = "return [scrollY, document.activeElement.textContent]";
+    browser.run(
+        &format!("document.querySelector('{link}').scrollIntoView({{block: 'center'}})"),
+        &Value::Null,
+    );
+    let before = browser.run("return scrollY", &Value::Null);
+    let name =
+        browser.run(&format!("return document.querySelector('{link}').textContent"), &Value::Null);
+    browser.click(link);
+    browser.shows("What backfill would write");
+    browser.post("/back", &json!({}));
+    browser.until(&format!("return {ROWS} === 200"));
+    browser.until(&format!("return document.activeElement.textContent === {name}"));
+    assert_eq!(browser.run(place, &Value::Null), json!([before, name]));
+    // A refresh, too.
+    browser
+        .until("return document.querySelector('[role=status]').innerText.startsWith('Judged at')");
+    browser.run("window.before = document.querySelector('section tbody')", &Value::Null);
+    browser.run("document.querySelector('#refresh').click()", &Value::Null);
+    browser.until("return document.querySelector('section tbody') !== window.before");
+    assert_eq!(browser.run(place, &Value::Null), json!([before, name]));
+    browser.has_no_errors();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium"]
+async fn objects_checks_and_policies_fit_and_their_texts_are_never_markup() {
+    let (_api, browser) = browser().await;
+    browser.open("cluster");
+    browser.shows("Objects (10,000)");
+    let object = |number: usize| {
+        format!("cluster/object/vshnredis.{GROUP}/team-{}/cache-{number}", number % 40)
+    };
+    for (name, place, shown) in [
+        ("cluster", "cluster".to_owned(), "Objects (10,000)"),
+        ("cluster-object", object(0), "phase Ready disagrees: condition Ready is False"),
+        ("cluster-hostile", object(2), "status.phase: unsupported value \"<script>"),
+        ("cluster-backfill", object(3), "+ phase: Unknown"),
+        ("cluster-doctor", "cluster/doctor".to_owned(), "api-server"),
+        ("cluster-policies", "cluster/policies".to_owned(), "Accepted=True"),
+    ] {
+        browser.fits(name, &place, shown);
+        let found = "return [window.hacked ?? 0, document.querySelectorAll('main script, main img').length]";
+        assert_eq!(browser.run(found, &Value::Null), json!([0, 0]), "{name}");
+    }
+    browser.open(&object(OBJECTS).replace("cache-", "missing-"));
+    browser.shows("does not exist");
+    browser.has_no_errors();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium"]
+async fn an_object_can_be_found_with_the_keyboard() {
+    let (_api, browser) = browser().await;
+    browser.open("cluster");
+    browser.shows("Objects (10,000)");
+    browser.run("document.querySelector('#filter-text').focus()", &Value::Null);
+    browser.type_text("cache-101");
+    browser.shows("Objects (11 of 10,000)");
+    for _ in 0..12 {
+        browser.press(&[TAB]);
+        if browser.run("return document.activeElement.matches('section tbody a')", &Value::Null)
+            == true
+        {
+            break;
+        }
+    }
+    browser.press(&[ENTER]);
+    browser.shows("Why it is judged so");
+    browser.until("return document.activeElement.id === 'main'");
+    browser.has_no_errors();
+}
+
+/// The time until the objects are listed, and the time of a filter. `cargo test --test command_line ten_thousand -- --ignored --nocapture`
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium"]
+async fn ten_thousand_objects_are_listed_and_filtered_without_a_stutter() {
+    let (_api, browser) = browser().await;
+    browser.open("cluster");
+    browser.shows("Objects (10,000)");
+    let measured = browser.run(
+        "const input = document.querySelector('#filter-text');
+        const start = performance.now();
+        input.value = '7';
+        input.dispatchEvent(new Event('input'));
+        document.body.offsetHeight;
+        const filter = performance.now() - start;
+        sessionStorage.start = performance.timeOrigin;
+        return filter;",
+        &Value::Null,
+    );
+    browser.open("cluster");
+    let listed = "const start = performance.now();
+        while (!document.querySelector('section tbody tr')) await new Promise(requestAnimationFrame);
+        return [performance.now(), start];";
+    let listed = browser.run(listed, &Value::Null);
+    println!("a filter: {measured} ms; the list: {listed} ms after the start of the page");
+    assert!(measured.as_f64().unwrap() < 250.0, "{measured}");
+}
