@@ -64,7 +64,7 @@ function prepared({ summary, objects, ...rest }) {
     object.resource = resources.get(`${object.apiVersion} ${object.kind}`);
     object.path = object.namespace ? `${object.namespace}/${object.name}` : object.name;
     object.phase ??= "(none)";
-    object.worst = object.error ? "not judged" : object.worst ?? "none";
+    object.worst = object.error ? "not judged" : object.worst?.toLowerCase() ?? "none";
     object.rank = FINDINGS.indexOf(object.worst);
     object.time = Date.parse(object.since) || Infinity;
   }
@@ -97,7 +97,7 @@ async function audit(element, filter) {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       set({ ...Object.fromEntries(Object.keys(filter).map((name) => [name, null])), ...to });
-      list.scrollIntoView();
+      form.element.scrollIntoView();
     };
     return el("a", { class: "chip", href: `#/cluster?${new URLSearchParams(to)}`, onclick: only }, content);
   }
@@ -210,7 +210,7 @@ function line({ worst, error, resource, namespace = "", name, path, kind, health
     health ? [badge(retried ? `${health} (retried)` : health, health), el("small", { class: "reason" }, healthReason)] : el("small", {}, error),
     phase === "(none)" ? "" : el("span", { class: "reason" }, phase),
     since ? el("time", { datetime: since, title: since }, age(since)) : "",
-    [...new Set(findings.map((found) => found.rule))].join(", "),
+    findings.length === 0 ? "" : el("span", { class: "reason" }, [...new Set(findings.map((found) => found.rule))].join(", ")),
     toFillIn ? "yes" : "",
   ];
 }

@@ -73,7 +73,7 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
         until("the reader may list", async || {
             let policies = plane.policies();
             let arguments = ["--policies", text(&policies), "--kind=Gadget"];
-            (run("audit", &reader, &arguments).code == Some(1)).then_some(())
+            { let e = run("audit", &reader, &arguments); std::fs::write("/tmp/cp-debug", e.text()).unwrap(); (e.code == Some(1)).then_some(()) }
         })
         .await;
         let before = plane.list(GADGET).await;
