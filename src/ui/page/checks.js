@@ -22,8 +22,8 @@ function doctor({ checks }) {
   const counts = levels.map((level) => `${level} ${checks.filter((check) => check.level === level).length}`);
   return [
     el("p", { class: "quiet" }, counts.join(" · ")),
-    table(["", "check", "of", "found"], sorted.map(({ level, check, of, found, help }) =>
-      [badge(level, LEVELS[level]), check, of, [found, help && el("div", { class: "quiet" }, `→ ${help}`)]]), cell),
+    table(["", "check", "found"], sorted.map(({ level, check, of, found, help }) =>
+      [badge(level, LEVELS[level]), check, [el("div", {}, el("strong", {}, of)), found, help && el("div", { class: "quiet" }, `→ ${help}`)]]), cell),
   ];
 }
 

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use super::command::{run, text};
 use crate::command::STATUSGATE;
 use crate::harness::leash::Leashed;
-use crate::harness::objects::{GADGET, condition};
+use crate::harness::objects::{WIDGET, condition};
 use crate::harness::patience::until;
 use crate::harness::plane::Plane;
 use crate::harness::pool::in_own_cluster;
@@ -23,7 +23,7 @@ struct Page {
 impl Page {
     async fn start(plane: &Plane, kubeconfig: &Path) -> Self {
         let (log, policies) = (plane.folder("ui").join("log"), plane.policies());
-        let arguments = ["--policies", text(&policies), "--kind=Gadget", "--listen=127.0.0.1:0"];
+        let arguments = ["--policies", text(&policies), "--kind=Widget", "--listen=127.0.0.1:0"];
         let all = [&["ui", "--kubeconfig", text(kubeconfig)], &arguments[..]].concat();
         let process = Leashed::start(&log, STATUSGATE, all);
         let address = until("it listens", async || {
@@ -65,18 +65,18 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
     in_own_cluster(async |plane| {
         let conditions = json!([condition("Ready", "False", 0)]);
         let status = json!({"phase": "Ready", "instanceNamespace": "i", "conditions": conditions});
-        plane.delete_all(GADGET).await;
-        plane.create(GADGET, "seen", 3, status).await;
-        plane.create(GADGET, "empty", 1, json!({})).await;
+        plane.delete_all(WIDGET).await;
+        plane.create(WIDGET, "seen", 3, status).await;
+        plane.create(WIDGET, "empty", 1, json!({})).await;
         plane.create_policy().await;
         let reader = plane.reader().await;
         until("the reader may list", async || {
             let policies = plane.policies();
-            let arguments = ["--policies", text(&policies), "--kind=Gadget"];
-            { let e = run("audit", &reader, &arguments); std::fs::write("/tmp/cp-debug", e.text()).unwrap(); (e.code == Some(1)).then_some(()) }
+            let arguments = ["--policies", text(&policies), "--kind=Widget"];
+            (run("audit", &reader, &arguments).code == Some(1)).then_some(())
         })
         .await;
-        let before = plane.list(GADGET).await;
+        let before = plane.list(WIDGET).await;
         let page = Page::start(plane, &reader).await;
 
         let first = page.passed(&json!({"have": 0})).await;
@@ -85,7 +85,7 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
         let row = &result["summary"]["kinds"][0];
         assert_eq!(
             (&row["policy"], &row["resource"]),
-            (&json!("gadgets"), &json!("gadgets.test.statusgate.dev"))
+            (&json!("widgets"), &json!("widgets.test.statusgate.dev"))
         );
         let objects = result["objects"].as_array().unwrap();
         let of = |name: &str| objects.iter().find(|object| object["name"] == name).unwrap();
@@ -96,12 +96,12 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
         let again = page.call("audit", &json!({"have": number})).await;
         assert_eq!((&again["number"], &again["result"]), (number, &Value::Null));
 
-        let object = json!({"resource": "gadgets.test.statusgate.dev", "name": "seen-0"});
+        let object = json!({"resource": "widgets.test.statusgate.dev", "name": "seen-0"});
         let shown = page.call("object", &object).await;
         assert_eq!(shown["line"]["findings"], seen["findings"]);
         assert_eq!(
             (&shown["plural"], &shown["object"]["metadata"]["name"]),
-            (&json!("gadgets"), &json!("seen-0"))
+            (&json!("widgets"), &json!("seen-0"))
         );
         assert_eq!(shown["object"]["metadata"].get("managedFields"), None);
         let write = json!({"object": shown["yaml"], "documents": shown["documents"],
@@ -110,7 +110,7 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
         assert_eq!(judged["findings"][0]["finding"]["rule"], seen["findings"][0]["rule"]);
         let missing =
             page.call("object", &json!({"resource": object["resource"], "name": "x"})).await;
-        assert_eq!(missing["error"], "gadgets.test.statusgate.dev/x does not exist");
+        assert_eq!(missing["error"], "widgets.test.statusgate.dev/x does not exist");
         // The namespace is no path.
         let path =
             json!({"resource": object["resource"], "namespace": "a/../..", "name": "../../x"});
@@ -123,7 +123,7 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
         assert_eq!((&stored["name"], &stored["convention"]), (&json!("appcat"), &json!("appcat")));
         assert_eq!(policies["inUse"], json!(["appcat", "widgets", "gadgets"]));
 
-        plane.objects(GADGET).delete("empty-0").await.unwrap();
+        plane.objects(WIDGET).delete("empty-0").await.unwrap();
         let second = page.passed(&json!({"have": number, "refresh": true})).await;
         assert_eq!(second["result"]["summary"]["objects"], 3);
         plane.stop().await;
@@ -143,7 +143,7 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
         let unchanged = |objects: Vec<Value>| -> Vec<Value> {
             objects.into_iter().filter(|object| object["metadata"]["name"] != "empty-0").collect()
         };
-        assert_eq!(unchanged(plane.list(GADGET).await), unchanged(before));
+        assert_eq!(unchanged(plane.list(WIDGET).await), unchanged(before));
         page.process.signal("TERM");
         assert_eq!(page.process.ended(), "0", "{}", page.process.log());
     });
