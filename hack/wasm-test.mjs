@@ -53,6 +53,7 @@ for (const { name, rules } of conventions) {
 await same("StatusPolicy", "schema", { kind: "StatusPolicy" });
 await same("a mistake", "lint", { documents: "kind: StatusPolicy\napiVersion: statusgate.dev/v1alpha1\nspec: {}\n" });
 await same("an unknown call", "nothing", {});
+await same("no cluster", "audit", {});
 if (verdicts < 50) throw new Error(`only ${verdicts} verdicts`);
 if (!process.exitCode) console.log(`wasm-test: ${compared} answers are the same; ${reviews.length} recorded reviews, ${verdicts} of them with a verdict`);
 process.exit();

@@ -23,7 +23,7 @@ function doctor({ checks }) {
   return [
     el("p", { class: "quiet" }, counts.join(" · ")),
     table(["", "check", "found"], sorted.map(({ level, check, of, found, help }) =>
-      [badge(level, LEVELS[level]), check, [el("div", {}, el("strong", {}, of)), found, help && el("div", { class: "quiet" }, `→ ${help}`)]]), cell),
+      [badge(level, LEVELS[level]), check, el("div", { class: "found" }, el("strong", {}, of), el("div", {}, found), help && el("div", { class: "quiet" }, `→ ${help}`))]), cell),
   ];
 }
 
