@@ -193,29 +193,25 @@ async fn an_object_can_be_found_with_the_keyboard() {
     browser.has_no_errors();
 }
 
-/// The time until the objects are listed, and the time of a filter. `cargo test --test command_line ten_thousand -- --ignored --nocapture`
+/// `cargo test --test command_line ten_thousand -- --ignored --nocapture` prints the times.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium"]
 async fn ten_thousand_objects_are_listed_and_filtered_without_a_stutter() {
     let (_api, browser) = browser().await;
     browser.open("cluster");
     browser.shows("Objects (10,000)");
-    let measured = browser.run(
-        "const input = document.querySelector('#filter-text');
+    // Now the result is there, and the page only has to get and show it.
+    browser.open("cluster");
+    let listed = "while (!document.querySelector('section tbody tr')) await new Promise(requestAnimationFrame);
+        return performance.now();";
+    let listed = browser.run(listed, &Value::Null);
+    let filter = "const input = document.querySelector('#filter-text');
         const start = performance.now();
         input.value = '7';
         input.dispatchEvent(new Event('input'));
         document.body.offsetHeight;
-        const filter = performance.now() - start;
-        sessionStorage.start = performance.timeOrigin;
-        return filter;",
-        &Value::Null,
-    );
-    browser.open("cluster");
-    let listed = "const start = performance.now();
-        while (!document.querySelector('section tbody tr')) await new Promise(requestAnimationFrame);
-        return [performance.now(), start];";
-    let listed = browser.run(listed, &Value::Null);
-    println!("a filter: {measured} ms; the list: {listed} ms after the start of the page");
-    assert!(measured.as_f64().unwrap() < 250.0, "{measured}");
+        return performance.now() - start;";
+    let filtered = browser.run(filter, &Value::Null);
+    println!("the list: {listed} ms after the start of the page; a filter: {filtered} ms");
+    assert!(filtered.as_f64().unwrap() < 250.0, "{filtered}");
 }
