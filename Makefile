@@ -70,7 +70,7 @@ test-sbom: ## test the list of crates, and the one inside a binary of `cargo aud
 	hack/sbom-test.sh target/debug/statusgate
 
 .PHONY: test-browser
-test-browser: ## test the page of `statusgate ui` in Chromium; screenshots in target/screenshots
+test-browser: site ## test the page of `statusgate ui` and of the site in Chromium; screenshots in target/screenshots
 	hack/packages.sh chromium chromium-driver
 	$(CARGO) test --test command_line browser:: -- --ignored
 

@@ -1,7 +1,8 @@
 //! The page of `statusgate ui` in Chromium, through its WebDriver. `make test-browser` runs these tests; others skip them,
-//! because they need Debian's packages chromium and chromium-driver.
+//! because they need Debian's packages chromium and chromium-driver, and the documentation site.
 
 mod cluster;
+mod site;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -31,7 +32,8 @@ const RIGHT: &str = "\u{e014}";
 
 /// The program, the driver and a browser with a new profile.
 struct Browser {
-    program: Child,
+    /// None for the documentation site.
+    program: Option<Child>,
     driver: Child,
     _profile: TempDir,
     page: String,
@@ -42,8 +44,9 @@ struct Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         let _ = self.try_send("DELETE", "", &json!({}));
-        let _ = (self.driver.kill(), self.program.kill());
-        let _ = (self.driver.wait(), self.program.wait());
+        for process in self.program.iter_mut().chain([&mut self.driver]) {
+            let _ = (process.kill(), process.wait());
+        }
     }
 }
 
@@ -54,12 +57,20 @@ impl Browser {
         Self::of(program)
     }
 
+    /// One for the program, and one for the site, in which the engine is WebAssembly.
+    fn both() -> [Self; 2] {
+        [Self::start(), Self::at(site::serve(), None)]
+    }
+
     /// A browser for the page of a command.
     fn of(mut program: Command) -> Self {
         program.args(["--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
         let mut program = program.spawn().unwrap();
         let page = line_with(program.stderr.take().unwrap(), "http://");
-        let page = page.split_once(": ").unwrap().1.to_owned();
+        Self::at(page.split_once(": ").unwrap().1.to_owned(), Some(program))
+    }
+
+    fn at(page: String, program: Option<Child>) -> Self {
         let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
         let mut driver = driver.unwrap();
         let started = line_with(driver.stdout.take().unwrap(), "successfully on port ");
@@ -282,63 +293,65 @@ fn each_place_fits_in_both_themes_and_on_a_phone() {
 #[test]
 #[ignore = "needs Chromium"]
 fn a_state_of_a_convention_can_be_played_and_opened_as_an_object() {
-    let browser = Browser::start();
-    browser.open("conventions");
-    browser.click("a[href='#/conventions/appcat']");
-    browser.shows("Try a state");
-    let fact = "[...document.querySelectorAll('.fact')].find((fact) => fact.firstChild.textContent === 'Ready')";
-    let is_false = "[...fact.querySelectorAll('span')].find((one) => one.textContent === 'False')";
-    browser.run(&format!("const fact = {fact}; {is_false}.id = 'false'"), &Value::Null);
-    browser.click("#false");
-    browser.until("return location.hash.includes('state=')");
-    browser.shows("phase Ready disagrees: condition Ready is False");
-    let before =
-        browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
-    // The address is the state.
-    browser.post("/refresh", &json!({}));
-    browser.shows("Try a state");
-    let after =
-        browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
-    assert_eq!(before, after);
-    browser.click(".play .result .button");
-    browser.shows("kubectl prints");
-    browser.has_no_errors();
+    for browser in Browser::both() {
+        browser.open("conventions");
+        browser.click("a[href='#/conventions/appcat']");
+        browser.shows("Try a state");
+        let fact = "[...document.querySelectorAll('.fact')].find((fact) => fact.firstChild.textContent === 'Ready')";
+        let is_false =
+            "[...fact.querySelectorAll('span')].find((one) => one.textContent === 'False')";
+        browser.run(&format!("const fact = {fact}; {is_false}.id = 'false'"), &Value::Null);
+        browser.click("#false");
+        browser.until("return location.hash.includes('state=')");
+        browser.shows("phase Ready disagrees: condition Ready is False");
+        let before =
+            browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
+        // The address is the state.
+        browser.post("/refresh", &json!({}));
+        browser.shows("Try a state");
+        let after =
+            browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
+        assert_eq!(before, after);
+        browser.click(".play .result .button");
+        browser.shows("kubectl prints");
+        browser.has_no_errors();
+    }
 }
 
 #[test]
 #[ignore = "needs Chromium"]
 fn a_round_of_the_playground() {
-    let browser = Browser::start();
-    browser.open("playground");
-    browser.shows("The VSHNRedis \"cache\" is invalid: status.phase: phase Ready disagrees");
-    browser.until("return document.querySelector('#object').shadowRoot.querySelector('.cm-lintRange-error') !== null");
-    // A finding leads to its place.
-    browser.click(".findings button.link");
-    browser.until("return document.activeElement.id === 'object'");
-    // A policy repairs what this writer sets.
-    let open = "document.querySelectorAll('details').forEach((one) => { one.open = true })";
-    browser.run(open, &Value::Null);
-    browser.click("#user");
-    browser.type_text("system:serviceaccount:syn-crossplane:crossplane");
-    browser.until("return document.querySelector('.verdict .badge').textContent === 'allowed'");
-    browser.shows("+ phase: Provisioning");
-    browser.shows("Warning: status.phase");
-    // A mistake that is typed has a mark and a message, until it is removed.
-    browser.edit("old");
-    browser.type_text("[x");
-    browser.shows("old:1:");
-    browser.press(&[BACKSPACE, BACKSPACE]);
-    browser.shows("kubectl prints");
-    browser.click("#case");
-    browser.shows("A case for `statusgate test`");
-    browser.shows("user: system:serviceaccount:syn-crossplane:crossplane");
-    // Keys of a policy are completed from the schema.
-    browser.edit("documents");
-    browser.type_text("kind: StatusPolicy\nspec:\n  enfo");
-    let listed =
-        "document.querySelector('#documents').shadowRoot.querySelector('.cm-tooltip-autocomplete')";
-    browser.until(&format!("return {listed}?.innerText.includes('enforcement') ?? false"));
-    browser.has_no_errors();
+    for browser in Browser::both() {
+        browser.open("playground");
+        browser.shows("The VSHNRedis \"cache\" is invalid: status.phase: phase Ready disagrees");
+        browser.until("return document.querySelector('#object').shadowRoot.querySelector('.cm-lintRange-error') !== null");
+        // A finding leads to its place.
+        browser.click(".findings button.link");
+        browser.until("return document.activeElement.id === 'object'");
+        // A policy repairs what this writer sets.
+        let open = "document.querySelectorAll('details').forEach((one) => { one.open = true })";
+        browser.run(open, &Value::Null);
+        browser.click("#user");
+        browser.type_text("system:serviceaccount:syn-crossplane:crossplane");
+        browser.until("return document.querySelector('.verdict .badge').textContent === 'allowed'");
+        browser.shows("+ phase: Provisioning");
+        browser.shows("Warning: status.phase");
+        // A mistake that is typed has a mark and a message, until it is removed.
+        browser.edit("old");
+        browser.type_text("[x");
+        browser.shows("old:1:");
+        browser.press(&[BACKSPACE, BACKSPACE]);
+        browser.shows("kubectl prints");
+        browser.click("#case");
+        browser.shows("A case for `statusgate test`");
+        browser.shows("user: system:serviceaccount:syn-crossplane:crossplane");
+        // Keys of a policy are completed from the schema.
+        browser.edit("documents");
+        browser.type_text("kind: StatusPolicy\nspec:\n  enfo");
+        let listed = "document.querySelector('#documents').shadowRoot.querySelector('.cm-tooltip-autocomplete')";
+        browser.until(&format!("return {listed}?.innerText.includes('enforcement') ?? false"));
+        browser.has_no_errors();
+    }
 }
 
 #[test]
@@ -373,30 +386,37 @@ fn everything_can_be_done_with_the_keyboard() {
 #[test]
 #[ignore = "needs Chromium"]
 fn texts_of_objects_are_never_markup() {
-    let browser = Browser::start();
-    let hostile = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>";
-    let condition = json!({"type": hostile, "status": hostile, "reason": hostile, "message": hostile, hostile: 1});
-    let object = json!({
-        "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
-        "metadata": {"name": hostile, "namespace": hostile},
-        "status": {"phase": hostile, "conditions": [condition], hostile: hostile},
-    });
-    let named = object.to_string().replace("VSHNRedis", hostile);
-    let documents = format!("kind: {hostile}\nspec: [{hostile}]\n");
-    for (state, shown) in [
-        (json!({"object": object.to_string(), "user": hostile}), "denied VSHNRedis <script>"),
-        (json!({"object": named, "convention": "appcat", "plural": hostile}), "denied <script>"),
-        (json!({"object": named, "convention": hostile}), "not judged <script>"),
-        (json!({"object": hostile, "old": hostile}), "old:1:1: this is a text"),
-        (json!({"object": object.to_string(), "documents": documents}), "unknown value \"<script>"),
-    ] {
-        browser.open_write(&state);
-        browser.shows(shown);
-        browser.click("#case");
-        let found = "return [window.hacked ?? 0, document.querySelectorAll('main script, main img').length]";
-        assert_eq!(browser.run(found, &Value::Null), json!([0, 0]), "{state}");
+    for browser in Browser::both() {
+        let hostile = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>";
+        let condition = json!({"type": hostile, "status": hostile, "reason": hostile, "message": hostile, hostile: 1});
+        let object = json!({
+            "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
+            "metadata": {"name": hostile, "namespace": hostile},
+            "status": {"phase": hostile, "conditions": [condition], hostile: hostile},
+        });
+        let named = object.to_string().replace("VSHNRedis", hostile);
+        let documents = format!("kind: {hostile}\nspec: [{hostile}]\n");
+        for (state, shown) in [
+            (json!({"object": object.to_string(), "user": hostile}), "denied VSHNRedis <script>"),
+            (
+                json!({"object": named, "convention": "appcat", "plural": hostile}),
+                "denied <script>",
+            ),
+            (json!({"object": named, "convention": hostile}), "not judged <script>"),
+            (json!({"object": hostile, "old": hostile}), "old:1:1: this is a text"),
+            (
+                json!({"object": object.to_string(), "documents": documents}),
+                "unknown value \"<script>",
+            ),
+        ] {
+            browser.open_write(&state);
+            browser.shows(shown);
+            browser.click("#case");
+            let found = "return [window.hacked ?? 0, document.querySelectorAll('main script, main img').length]";
+            assert_eq!(browser.run(found, &Value::Null), json!([0, 0]), "{state}");
+        }
+        browser.open(&format!("conventions/{}", "%3Cscript%3Ewindow.hacked=1%3C%2Fscript%3E"));
+        browser.shows("unknown convention \"<script>");
+        browser.has_no_errors();
     }
-    browser.open(&format!("conventions/{}", "%3Cscript%3Ewindow.hacked=1%3C%2Fscript%3E"));
-    browser.shows("unknown convention \"<script>");
-    browser.has_no_errors();
 }
