@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
 use super::shapes::{Text, text_shape};
-use super::{Around, Asks, Facts, Operand, Reasons, Truth, Word};
+use super::{Around, Asks, Facts, Kind, NoFormula, Operand, Reasons, Sides, Truth, Word};
 use crate::model::{Json, parse_rfc3339};
 
 /// How long ago a time is. Only rules that never reject can ask: the answer changes without a write.
@@ -63,6 +63,10 @@ impl Word for Elapsed {
     fn words(&self, _: Around, negated: bool) -> String {
         let than = if negated { "at most" } else { "more than" };
         format!("{} is {than} {} ago", self.since.0, self.more_than)
+    }
+
+    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+        Err(NoFormula(self.words(Around::Nothing, false)))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
-use super::{AnyPointer, Around, Asks, Facts, Reasons, Truth, Word};
+use super::{AnyPointer, Around, Asks, Facts, Kind, NoFormula, Reasons, Sides, Truth, Word};
 use crate::model::Json;
 
 /// The number of items in a list. An absent list has none.
@@ -64,6 +64,10 @@ impl Word for Length {
             (Some(least), Some(most), true) => format!("does not have {least} to {most}"),
         };
         format!("{} {has} items", self.length.field())
+    }
+
+    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+        Err(NoFormula(self.words(Around::Nothing, false)))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

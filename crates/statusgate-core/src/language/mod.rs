@@ -147,9 +147,7 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     ///
     /// # Errors
     /// Other languages cannot ask this.
-    fn sides(&self, _kind: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
+    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula>;
 
     /// Shows its inputs to a visitor: tables and proofs vary only these.
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);
