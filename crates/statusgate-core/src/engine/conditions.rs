@@ -81,13 +81,14 @@ fn judge_list<'p: 's, 's, 'a>(
     let answers = answers(list, items.len(), &circumstances);
     let facts = answers.as_ref().map_or(facts, |answers| Facts { answers: Some(answers), ..facts });
     let circumstances = Circumstances { facts: &facts, ..circumstances };
-    let (mut duplicates, mut stored_by_key) = (Duplicates::new(items, list), ByKey::new(stored));
+    let has_keys = list.has_keys_of_types();
+    let mut duplicates = Duplicates::new(items, list, has_keys);
+    let mut stored_by_key = ByKey::new(stored);
     // In a history or without a key, only the index identifies an element.
     let keyed = !list.key().is_empty();
     // While both lists have the same unique keys at the same indices, the stored element of a key is at
     // the same index. This does not apply to types with their own key, or to tables, which look up types
     // first.
-    let has_keys = list.has_keys_of_types();
     let mut in_step = !has_keys && stored.len() <= SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {

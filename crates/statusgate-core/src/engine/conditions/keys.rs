@@ -101,8 +101,12 @@ pub(super) enum Duplicates<'p, 'j, 'a> {
 }
 
 impl<'p: 'j, 'j, 'a> Duplicates<'p, 'j, 'a> {
-    pub(super) fn new(items: &'j [Json<'a>], list: &ConditionList) -> Self {
-        if items.len() <= SCAN_LIMIT && !list.has_keys_of_types() && list.key().len() == 1 {
+    pub(super) fn new(
+        items: &'j [Json<'a>],
+        list: &ConditionList,
+        has_keys_of_types: bool,
+    ) -> Self {
+        if items.len() <= SCAN_LIMIT && !has_keys_of_types && list.key().len() == 1 {
             Self::Texts([None; SCAN_LIMIT])
         } else {
             Self::ByKey(ByKey::new(items))
