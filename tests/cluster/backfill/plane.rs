@@ -8,31 +8,20 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::harness::objects::{Kind, name_of};
+use crate::harness::objects::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, Kind, name_of};
 use crate::harness::patience::PATIENCE;
 use crate::harness::plane::Plane;
-
-const ROLES: Kind = Kind {
-    api_version: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    path: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-};
-const BINDINGS: Kind = Kind {
-    api_version: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRoleBinding",
-    path: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-};
 
 impl Plane {
     /// The kubeconfig of a user who may only get and list.
     pub(crate) async fn reader(&self) -> PathBuf {
-        let mut role = self.objects(ROLES).named("test-reader");
+        let mut role = self.objects(CLUSTER_ROLE).named("test-reader");
         role["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]);
-        let mut binding = self.objects(BINDINGS).named("test-reader");
+        let mut binding = self.objects(CLUSTER_ROLE_BINDING).named("test-reader");
         binding["roleRef"] = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "test-reader"});
         binding["subjects"] =
             json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader"}]);
-        for (kind, object) in [(ROLES, role), (BINDINGS, binding)] {
+        for (kind, object) in [(CLUSTER_ROLE, role), (CLUSTER_ROLE_BINDING, binding)] {
             // Another test may have created it in this control plane.
             self.objects(kind).apply("test-reader", "test", object).await.expect("it is applied");
         }

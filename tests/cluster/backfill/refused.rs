@@ -19,6 +19,7 @@ const STRICT: Kind = Kind {
     kind: "Strict",
     path: "/apis/strict.statusgate.dev/v1/stricts",
 };
+
 #[test]
 fn a_missing_permission_to_list_or_to_write_is_reported() {
     in_own_cluster(async |plane| {

@@ -61,6 +61,17 @@ pub(crate) const VALIDATING: Kind = Kind {
     path: "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 };
 
+pub(crate) const CLUSTER_ROLE: Kind = Kind {
+    api_version: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    path: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+};
+pub(crate) const CLUSTER_ROLE_BINDING: Kind = Kind {
+    api_version: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    path: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+};
+
 pub(crate) const NAMESPACE: Kind =
     Kind { api_version: "v1", kind: "Namespace", path: "/api/v1/namespaces" };
 

@@ -8,7 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::replica::Installation;
 use crate::command::run;
 use crate::harness::objects::{
-    COMPOSITE, CONVENTION, Kind, LEASE, MUTATING, POLICY, SECRET, VALIDATING, name_of,
+    CLUSTER_ROLE, CLUSTER_ROLE_BINDING, COMPOSITE, CONVENTION, Kind, LEASE, MUTATING, POLICY,
+    SECRET, VALIDATING, name_of,
 };
 use crate::harness::patience::until;
 use crate::harness::plane::{Plane, documents};
@@ -31,21 +32,13 @@ const GRANTS: [Kind; 4] = [
         kind: "Role",
         path: "/apis/rbac.authorization.k8s.io/v1/namespaces/statusgate-system/roles",
     },
-    Kind {
-        api_version: "rbac.authorization.k8s.io/v1",
-        kind: "ClusterRole",
-        path: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-    },
+    CLUSTER_ROLE,
     Kind {
         api_version: "rbac.authorization.k8s.io/v1",
         kind: "RoleBinding",
         path: "/apis/rbac.authorization.k8s.io/v1/namespaces/statusgate-system/rolebindings",
     },
-    Kind {
-        api_version: "rbac.authorization.k8s.io/v1",
-        kind: "ClusterRoleBinding",
-        path: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-    },
+    CLUSTER_ROLE_BINDING,
 ];
 
 /// The roles and bindings of the account.

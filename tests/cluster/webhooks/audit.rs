@@ -12,7 +12,10 @@ use tokio::net::TcpStream;
 use super::cluster::{Cluster, in_cluster};
 use crate::command::{Ended, STATUSGATE, run};
 use crate::harness::leash::Leashed;
-use crate::harness::objects::{CRD, GADGET, Kind, Objects, WIDGET, condition, name_of, refusal};
+use crate::harness::objects::{
+    CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CRD, GADGET, Kind, NAMESPACE, Objects, WIDGET, condition,
+    name_of, refusal,
+};
 use crate::harness::patience::until;
 
 #[test]
@@ -215,12 +218,12 @@ fn a_kind_that_cannot_be_listed_is_reported_and_the_others_are_judged() {
     in_cluster(async |cluster| {
         let label = "audit-rights";
         store(&cluster.admin(WIDGET), label, "audit-rights", &json!({"phase": "Nonsense"})).await;
-        let roles = cluster.admin(ROLE);
+        let roles = cluster.admin(CLUSTER_ROLE);
         let mut role = roles.named("audit-widgets");
         role["rules"] = json!([{"apiGroups": ["test.statusgate.dev"], "resources": ["widgets"],
             "verbs": ["get", "list"]}]);
         roles.create(&role).await.unwrap();
-        let bindings = cluster.admin(BINDING);
+        let bindings = cluster.admin(CLUSTER_ROLE_BINDING);
         let mut binding = bindings.named("audit-widgets");
         binding["roleRef"] = json!({"apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole", "name": "audit-widgets"});
@@ -381,17 +384,6 @@ const POLICIES: [&str; 2] = [
     concat!("--policies=", env!("CARGO_MANIFEST_DIR"), "/tests/cluster/harness/policies.yaml"),
 ];
 
-const NAMESPACE: Kind = Kind { api_version: "v1", kind: "Namespace", path: "/api/v1/namespaces" };
-const ROLE: Kind = Kind {
-    api_version: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    path: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-};
-const BINDING: Kind = Kind {
-    api_version: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRoleBinding",
-    path: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-};
 const FIRST: Kind = claims("/apis/vshn.appcat.vshn.io/v1/namespaces/audit-first/vshnpostgresqls");
 const SECOND: Kind = claims("/apis/vshn.appcat.vshn.io/v1/namespaces/audit-second/vshnpostgresqls");
 const FIRST_REPORTS: Kind =
