@@ -60,7 +60,8 @@ async fn a_thousand_slow_clients_do_not_prevent_the_responses_of_others() {
     times.sort_unstable();
     let p99 = times[times.len() * 99 / 100];
     println!("{} reviews beside {all} slow clients: p99 {p99:?}", times.len());
-    assert_eq!(served.metric("statusgate_connections").await, Some(all), "the slow clients stayed");
+    // The others leave and the slow clients stay.
+    served.metric_becomes("statusgate_connections", all).await;
     assert_eq!(served.metric(r#"statusgate_shed_total{reason="requests"}"#).await, None);
     slow.shutdown().await;
     served.metric_becomes("statusgate_connections", 0.0).await;
