@@ -17,8 +17,11 @@
 #[path = "../support/command.rs"]
 mod command;
 mod harness;
+#[path = "../support/pages.rs"]
+mod page_texts;
 
 mod backfill;
 mod documents;
 mod managed;
+mod pages;
 mod webhooks;

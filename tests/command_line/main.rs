@@ -7,6 +7,8 @@
 mod api;
 #[path = "../support/command.rs"]
 mod command;
+#[path = "../support/pages.rs"]
+mod page_texts;
 #[path = "../support/statuses.rs"]
 mod statuses;
 #[path = "../support/mod.rs"]

@@ -1,32 +1,11 @@
-//! The README and the pages of docs/: commands with their output, which the tests run, and links.
+//! The README and the pages of docs/: commands that need no cluster, with their output, and links.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::command::{Ended, STATUSGATE};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The README and the pages of docs/, relative to the root, with their text.
-fn pages() -> Vec<(PathBuf, String)> {
-    let is_page = |path: &Path| path.extension().is_some_and(|extension| extension == "md");
-    let files = walkdir::WalkDir::new(root().join("docs")).sort_by_file_name().into_iter();
-    let found = files.map(|file| file.unwrap().into_path()).filter(|path| is_page(path));
-    let all = std::iter::once(root().join("README.md")).chain(found);
-    let relative = |path: &Path| path.strip_prefix(root()).unwrap().to_owned();
-    all.map(|path| (relative(&path), std::fs::read_to_string(&path).unwrap())).collect()
-}
-
-/// The blocks fenced as `console`: a command after `$ `, and its output.
-fn transcripts(page: &str) -> impl Iterator<Item = (&str, &str)> {
-    page.split("```console\n$ ").skip(1).map(|rest| {
-        let block = rest.split("```").next().unwrap_or_default();
-        block.split_once('\n').unwrap_or((block, ""))
-    })
-}
+use crate::page_texts::{Shown, pages, root, shown};
 
 #[test]
 fn the_pages_show_the_output_of_their_commands() {
@@ -36,12 +15,11 @@ fn the_pages_show_the_output_of_their_commands() {
         let is_guide = page.ends_with("write-a-convention.md");
         let folder = if is_guide { "examples/write-a-convention" } else { "" };
         let page = page.display();
-        assert_eq!(text.matches("```console").count(), transcripts(&text).count(), "{page}");
-        for (command, expected) in transcripts(&text) {
+        for Shown { command, output, .. } in shown(&text).iter().filter(|s| s.cluster.is_none()) {
             let mut shell = Command::new("sh");
             shell.args(["-c", &format!("PATH={programs}:$PATH; {command}")]);
             let ended = Ended::of(&shell.current_dir(root().join(folder)).output().unwrap());
-            assert_eq!(ended.out, expected, "{page}: $ {command}\n{}", ended.err);
+            assert_eq!(ended.out, *output, "{page}: $ {command}\n{}", ended.err);
             commands += 1;
         }
     }
