@@ -59,6 +59,7 @@ fn a_denied_write_has_places_and_what_kubectl_prints() {
         .collect();
     let [denied] = denied.as_slice() else { panic!("{judged:#}") };
     assert_eq!(denied["place"], json!({"line": 6, "column": 10, "endColumn": 15}));
+    assert_eq!(denied["builtIn"], true);
     assert_eq!(
         denied["text"],
         "deny: status.phase: phase Ready disagrees: condition Ready is False [appcat/phase-ready]"
@@ -67,6 +68,17 @@ fn a_denied_write_has_places_and_what_kubectl_prints() {
         judged["kubectl"].as_str().unwrap().lines().last().unwrap(),
         "The VSHNRedis \"cache\" is invalid: status.phase: phase Ready disagrees: condition Ready is \
          False [appcat/phase-ready]"
+    );
+}
+
+#[test]
+fn the_rule_of_an_own_convention_is_not_built_in() {
+    let own = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: own}\nspec: {extends: appcat}\n";
+    let write = json!({"object": CONTRADICTED, "documents": own, "convention": "own"});
+    let found = judge(write)["judged"]["findings"][0].take();
+    assert_eq!(
+        (&found["finding"]["rule"], &found["builtIn"]),
+        (&json!("own/phase-ready"), &false.into())
     );
 }
 

@@ -31,7 +31,7 @@ export function verdict(judged, object) {
       : el("ul", { class: "findings" }, findings.map((found) => el("li", {},
         badge(found.finding.action, severity(found.finding.action)), " ",
         el("button", { type: "button", class: "link", onclick: go(found) }, found.finding.field), ` ${found.finding.message} `,
-        ruleLink(found.finding.rule)))),
+        found.builtIn ? ruleLink(found.finding.rule) : found.finding.rule))),
     el("h2", {}, "The mutating webhook"),
     patch.length === 0 ? el("p", { class: "quiet" }, "Changes nothing.") : difference(before, after) ?? el("pre", { tabindex: "0" }, patch.join("\n")),
     el("h2", {}, isDenied ? "Readers would see" : "Readers see"),
@@ -49,7 +49,6 @@ export function verdict(judged, object) {
   ];
 }
 
-/** Only built-in conventions have pages. A policy for everything names its rules by the convention. */
 function ruleLink(rule) {
   return el("a", { href: `#/conventions/${rule.replace("/", "/rules/")}` }, rule);
 }

@@ -1,11 +1,14 @@
 //! The place "Cluster": the audit of a fake API server with 10,000 objects.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::Path;
 use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::get;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::{Browser, ENTER, TAB};
 use crate::api::{Api, answer, failure, groups, resources};
@@ -42,7 +45,8 @@ fn object(number: usize) -> Value {
     })
 }
 
-async fn list(uri: Uri) -> Response {
+/// Answers at once up to the last page, and that one when the gate is closed.
+async fn list(uri: Uri, last: &Semaphore) -> Response {
     let query = uri.query().unwrap_or_default();
     let number = |name: &str| {
         let found = query.split('&').find_map(|part| part.strip_prefix(name));
@@ -50,6 +54,9 @@ async fn list(uri: Uri) -> Response {
     };
     let (start, limit) = (number("continue=").unwrap_or(0), number("limit=").unwrap_or(OBJECTS));
     let end = OBJECTS.min(start + limit);
+    if end == OBJECTS {
+        assert!(last.acquire().await.is_err(), "a gate has no permits");
+    }
     let items: Value = (start..end).map(object).collect();
     let token = if end < OBJECTS { end.to_string() } else { String::new() };
     let metadata = json!({"continue": token, "remainingItemCount": OBJECTS - end});
@@ -77,12 +84,19 @@ fn policies() -> Response {
 }
 
 async fn browser() -> (Api, Browser) {
+    let open = Semaphore::new(0);
+    open.close();
+    browser_with(Arc::new(open)).await
+}
+
+/// With a gate before the last page of the list.
+async fn browser_with(last: Arc<Semaphore>) -> (Api, Browser) {
     let names = [("vshnredis", "VSHNRedis"), ("vshnredis/status", "VSHNRedis")];
     let path = format!("/apis/{GROUP}/v1");
     let routes = Router::new()
         .route("/apis", get(async || groups(&[GROUP])))
         .route(&path, get(async move || resources(GROUP, &names)))
-        .route(&format!("{path}/vshnredis"), get(list))
+        .route(&format!("{path}/vshnredis"), get(async move |uri| list(uri, &last).await))
         .route(&format!("{path}/namespaces/{{namespace}}/vshnredis/{{name}}"), get(read))
         .route("/apis/statusgate.dev/v1alpha1/statuspolicies", get(async || policies()))
         .fallback(async || failure(403, "forbidden", ""));
@@ -141,6 +155,23 @@ async fn the_audit_is_shown_filtered_and_refreshed_without_losing_the_place() {
     browser.run("document.querySelector('#refresh').click()", &Value::Null);
     browser.until("return document.querySelector('section tbody') !== window.before");
     assert_eq!(browser.run(place, &Value::Null), json!([before, name]));
+    browser.has_no_errors();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium"]
+async fn a_pass_shows_its_progress_until_it_ends() {
+    let last = Arc::new(Semaphore::new(0));
+    let (_api, browser) = browser_with(Arc::clone(&last)).await;
+    browser.open("cluster");
+    browser.until(
+        "const bar = document.querySelector('[role=status] progress');
+        return bar && bar.max === 10000 && bar.value >= 9000 && bar.value < 10000",
+    );
+    browser.shows("of 10,000");
+    last.close();
+    browser.shows("Objects (10,000)");
+    browser.until("return !document.querySelector('progress')");
     browser.has_no_errors();
 }
 

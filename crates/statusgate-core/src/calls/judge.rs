@@ -8,7 +8,7 @@ use super::documents::Documents;
 use super::{Answer, Failure, kubectl, yaml};
 use crate::engine::{Found, HealthClass, HealthStatus, Reading, Verdict, decide};
 use crate::model::{Json, Subject, Webhook};
-use crate::policy::{Diagnostics, PolicySet};
+use crate::policy::{Diagnostics, PolicySet, built_in};
 use crate::readers::lua::argo_cd;
 use crate::request::{Request, Served, writer};
 use crate::source::{Diagnostic, Identity, Manifest, Manifests, Members, Place, Record, Source};
@@ -182,7 +182,7 @@ impl Judged<'_> {
         let findings = self.findings().into_iter().map(|found| {
             let place = places.at(&found.field);
             let line = found.to_string();
-            json!({"finding": found, "text": line, "place": place})
+            json!({"finding": found, "text": line, "place": place, "builtIn": is_built_in(&found.rule)})
         });
         let findings: Value = findings.collect();
         let patch = mutation.patch.iter().flat_map(|patch| &patch.0).map(ToString::to_string);
@@ -224,6 +224,12 @@ impl Judged<'_> {
         data["flux"] = flux(class).into();
         Ok(data)
     }
+}
+
+/// Whether a built-in convention has a rule; these have pages.
+fn is_built_in(rule: &str) -> bool {
+    let convention = rule.split_once('/').and_then(|(name, _)| built_in::convention(name));
+    convention.is_some_and(|convention| convention.declared.get(rule).is_some())
 }
 
 /// The `response` of an AdmissionReview.

@@ -1,7 +1,7 @@
 //! What people write (`StatusPolicy`, `StatusConvention`), and what the engine runs: compiled,
 //! checked, indexed. Texts in, a [`PolicySet`] or [`Diagnostics`] out; only [`load`] reads files.
 
-mod built_in;
+pub(crate) mod built_in;
 pub mod cel;
 mod compile;
 pub mod convention;
