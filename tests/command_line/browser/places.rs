@@ -1,0 +1,177 @@
+//! The places "Conventions" and "Playground".
+
+use serde_json::{Value, json};
+
+use super::{BACKSPACE, Browser, ENTER, RIGHT, TAB};
+
+#[test]
+#[ignore = "needs Chromium"]
+fn each_place_fits_in_both_themes_and_on_a_phone() {
+    let browser = Browser::start();
+    for (name, place, shown) in [
+        ("list", "conventions", "appcat"),
+        ("convention", "conventions/appcat", "Truth table"),
+        ("large", "conventions/capi-v1beta1", "Truth table"),
+        ("rule", "conventions/appcat/rules/phase-ready", "A write that violates it"),
+        ("playground", "playground", "appcat/phase-ready"),
+    ] {
+        browser.fits(name, place, shown);
+    }
+    browser.open("cluster");
+    browser.shows("there is no cluster here: start statusgate ui --kubeconfig FILE");
+    browser.has_no_errors();
+}
+
+/// `cargo test --release --test command_line interactive -- --ignored --nocapture` prints the medians.
+#[test]
+#[ignore = "needs Chromium"]
+fn places_become_interactive_with_an_empty_cache() {
+    let browser = Browser::start();
+    let watch = "new MutationObserver((_, observer) => {
+            if (!document.querySelector('main h1')) return;
+            window.interactive = performance.now();
+            observer.disconnect();
+        }).observe(document, {childList: true, subtree: true})";
+    browser.devtools("Page.addScriptToEvaluateOnNewDocument", &json!({"source": watch}));
+    for place in ["conventions", "conventions/appcat", "playground"] {
+        let mut times = [0.0; 7].map(|_: f64| {
+            browser.devtools("Network.clearBrowserCache", &json!({}));
+            browser.open(place);
+            browser.run("return window.interactive", &Value::Null).as_f64().unwrap()
+        });
+        times.sort_by(f64::total_cmp);
+        println!("{place}: {:.0} ms after the start of the page", times[3]);
+    }
+    browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_state_of_a_convention_can_be_played_and_opened_as_an_object() {
+    for browser in Browser::both() {
+        browser.open("conventions");
+        browser.click("a[href='#/conventions/appcat']");
+        browser.shows("Try a state");
+        let fact = "[...document.querySelectorAll('.fact')].find((fact) => fact.firstChild.textContent === 'Ready')";
+        let is_false =
+            "[...fact.querySelectorAll('span')].find((one) => one.textContent === 'False')";
+        browser.run(&format!("const fact = {fact}; {is_false}.id = 'false'"), &Value::Null);
+        browser.click("#false");
+        browser.until("return location.hash.includes('state=')");
+        browser.shows("phase Ready disagrees: condition Ready is False");
+        let before =
+            browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
+        // The address is the state.
+        browser.post("/refresh", &json!({}));
+        browser.shows("Try a state");
+        let after =
+            browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
+        assert_eq!(before, after);
+        browser.click(".play .result .button");
+        browser.shows("kubectl prints");
+        browser.has_no_errors();
+    }
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_round_of_the_playground() {
+    for browser in Browser::both() {
+        browser.open("playground");
+        browser.shows("The VSHNRedis \"cache\" is invalid: status.phase: phase Ready disagrees");
+        browser.until("return document.querySelector('#object').shadowRoot.querySelector('.cm-lintRange-error') !== null");
+        // A finding leads to its place.
+        browser.click(".findings button.link");
+        browser.until("return document.activeElement.id === 'object'");
+        // A policy repairs what this writer sets.
+        let open = "document.querySelectorAll('details').forEach((one) => { one.open = true })";
+        browser.run(open, &Value::Null);
+        browser.click("#user");
+        browser.type_text("system:serviceaccount:syn-crossplane:crossplane");
+        browser.until("return document.querySelector('.verdict .badge').textContent === 'allowed'");
+        browser.shows("+ phase: Provisioning");
+        browser.shows("Warning: status.phase");
+        // A mistake that is typed has a mark and a message, until it is removed.
+        browser.edit("old");
+        browser.type_text("[x");
+        browser.shows("old:1:");
+        browser.press(&[BACKSPACE, BACKSPACE]);
+        browser.shows("kubectl prints");
+        browser.click("#case");
+        browser.shows("A case for `statusgate test`");
+        browser.shows("user: system:serviceaccount:syn-crossplane:crossplane");
+        // Keys of a policy are completed from the schema.
+        browser.edit("documents");
+        browser.type_text("kind: StatusPolicy\nspec:\n  enfo");
+        let listed = "document.querySelector('#documents').shadowRoot.querySelector('.cm-tooltip-autocomplete')";
+        browser.until(&format!("return {listed}?.innerText.includes('enforcement') ?? false"));
+        browser.has_no_errors();
+    }
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn everything_can_be_done_with_the_keyboard() {
+    let browser = Browser::start();
+    browser.open("conventions");
+    // Past the link to the content, the name and the places: the first convention.
+    browser.run("document.activeElement.blur()", &Value::Null);
+    browser.press(&[TAB, TAB, TAB, TAB, TAB, TAB, ENTER]);
+    browser.shows("Try a state");
+    browser.until("return document.activeElement.id === 'main'");
+    let focused = "document.activeElement.name?.startsWith('fact-') ?? false";
+    for _ in 0..40 {
+        browser.press(&[TAB]);
+        if browser.run(&format!("return {focused}"), &Value::Null) == true {
+            break;
+        }
+    }
+    browser.press(&[RIGHT]);
+    browser.until("return location.hash.includes('state=')");
+    browser.open("playground");
+    // Tab leaves an editor.
+    browser.edit("object");
+    browser.press(&[TAB]);
+    browser.until("return document.activeElement.tagName === 'SUMMARY'");
+    browser.press(&[ENTER]);
+    browser.until("return document.activeElement.parentElement.open");
+    browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn texts_of_objects_are_never_markup() {
+    for browser in Browser::both() {
+        let hostile = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>";
+        let condition = json!({"type": hostile, "status": hostile, "reason": hostile, "message": hostile, hostile: 1});
+        let object = json!({
+            "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
+            "metadata": {"name": hostile, "namespace": hostile},
+            "status": {"phase": hostile, "conditions": [condition], hostile: hostile},
+        });
+        let named = object.to_string().replace("VSHNRedis", hostile);
+        let documents = format!("kind: {hostile}\nspec: [{hostile}]\n");
+        for (state, shown) in [
+            (json!({"object": object.to_string(), "user": hostile}), "denied VSHNRedis <script>"),
+            (
+                json!({"object": named, "convention": "appcat", "plural": hostile}),
+                "denied <script>",
+            ),
+            (json!({"object": named, "convention": hostile}), "not judged <script>"),
+            (json!({"object": hostile, "old": hostile}), "old:1:1: this is a text"),
+            (
+                json!({"object": object.to_string(), "documents": documents}),
+                "unknown value \"<script>",
+            ),
+        ] {
+            browser.open_write(&state);
+            browser.shows(shown);
+            browser.click("#case");
+            let found = "return [window.hacked ?? 0, document.querySelectorAll('main script, main img').length]";
+            assert_eq!(browser.run(found, &Value::Null), json!([0, 0]), "{state}");
+        }
+        browser.open(&format!("conventions/{}", "%3Cscript%3Ewindow.hacked=1%3C%2Fscript%3E"));
+        browser.shows("unknown convention \"<script>");
+        browser.has_no_errors();
+    }
+}
