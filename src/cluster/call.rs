@@ -41,6 +41,33 @@ impl<'c> Call<'c> {
     pub(super) const fn get(path: &'c str) -> Self {
         Self { method: Method::GET, path, format: "", body: Bytes::new() }
     }
+
+    /// A server-side apply of an object in JSON.
+    pub(super) fn apply(path: &'c str, object: &str) -> Self {
+        let body = yaml(object).into();
+        // Kubernetes 1.20 supports only this type.
+        Self { method: Method::PATCH, path, format: "application/apply-patch+yaml", body }
+    }
+}
+
+/// JSON as YAML. YAML allows some control characters only escaped, and reads others as line breaks:
+/// <https://yaml.org/spec/1.1/#id868524>.
+fn yaml(json: &str) -> String {
+    let escaped = |mut text: String, letter: char| {
+        match letter {
+            '\u{7f}'..='\u{9f}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{feff}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            }
+            letter => text.push(letter),
+        }
+        text
+    };
+    json.chars().fold(String::new(), escaped)
 }
 
 impl Answer {

@@ -1,6 +1,5 @@
 //! StatusPolicies and StatusConventions in the cluster: a watch, and writes of their status.
 
-use http::Method;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::runtime::watcher::{self, Config, Event};
@@ -113,8 +112,7 @@ impl Cluster {
         if let Some(status) = status {
             object["status"] = status.clone();
         }
-        let body = yaml(&object).into();
-        let call = Call { method: Method::PATCH, path: &path, format: FORMAT, body };
+        let call = Call::apply(&path, &object.to_string());
         let what = format!("write the status of {} {name}", kind.name());
         match self.send(&call).await {
             Ok(answer) if matches!(answer.status, 200..300 | 404 | 409) => Ok(()),
@@ -136,29 +134,6 @@ pub struct StatusTarget {
     pub uid: String,
     /// The only `metadata.resourceVersion` that is changed.
     pub version: Option<String>,
-}
-
-/// Kubernetes 1.20 supports only this type.
-const FORMAT: &str = "application/apply-patch+yaml";
-
-/// JSON as YAML. YAML allows some control characters only escaped, and reads others as line breaks:
-/// <https://yaml.org/spec/1.1/#id868524>.
-fn yaml(value: &Value) -> String {
-    let escaped = |mut text: String, letter: char| {
-        match letter {
-            '\u{7f}'..='\u{9f}'
-            | '\u{2028}'
-            | '\u{2029}'
-            | '\u{feff}'
-            | '\u{fffe}'
-            | '\u{ffff}' => {
-                text.push_str(&format!("\\u{:04x}", u32::from(letter)));
-            }
-            letter => text.push(letter),
-        }
-        text
-    };
-    value.to_string().chars().fold(String::new(), escaped)
 }
 
 impl DocumentWatch {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use http::Method;
-use hyper::body::Bytes;
 
 use super::super::call::Call;
 use super::super::hash::fnv1a_64;
@@ -70,7 +69,7 @@ impl Store {
                 stored.unchanged += 1;
                 continue;
             }
-            match apply(cluster, namespace, text, &mut own).await {
+            match apply(cluster, namespace, &text, &mut own).await {
                 Ok(true) => {
                     self.written.insert(namespace.to_owned(), hash);
                     stored.written += 1;
@@ -134,11 +133,11 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
 async fn apply(
     cluster: &Cluster,
     namespace: &str,
-    text: String,
+    text: &str,
     own: &mut Backoff,
 ) -> Result<bool, ClusterError> {
     let path = format!("{}?fieldManager={FIELD_MANAGER}&force=true", path(namespace));
-    let call = Call { method: Method::PATCH, path: &path, format: FORMAT, body: Bytes::from(text) };
+    let call = Call::apply(&path, text);
     let what = what("apply", namespace);
     let answer = cluster.retry(&what, &call, &mut Patience::LONG.start(), Some(own)).await?;
     match answer.status {
@@ -190,9 +189,6 @@ fn target(namespaced: bool) -> Target {
 
 /// The manager in `managedFields`. Apply is forced: only statusgate writes a report with this name.
 const FIELD_MANAGER: &str = "statusgate";
-
-/// JSON is YAML. Kubernetes 1.20 supports only this type.
-const FORMAT: &str = "application/apply-patch+yaml";
 
 #[cfg(test)]
 mod tests {
