@@ -129,7 +129,7 @@ where
 /// Runs a connection until it ends or its timeouts close it. When the server closes, a connection
 /// without a request yet waits for `first_request_timeout`.
 ///
-/// The caller pins the connection: a future keeps room for an argument and for the variable it moves to.
+/// The caller pins the connection. As an argument, it would be in this future twice.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     shutdown: impl Fn(Pin<&mut C>),

@@ -16,7 +16,7 @@
 //! | [`readers`] | health in the formats of other tools |
 //! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
 //! | [`relevance`] | which writes can matter to a webhook |
-//! | [`lint`] | what can be proven of a convention by walking that table |
+//! | [`lint`] | what can be proven of a convention from its truth table |
 //! | [`request`] | the request for which a manifest is judged |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
 //! | [`calls`] | one JSON interface to all of this: [`calls::call`] |

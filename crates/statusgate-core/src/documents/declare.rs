@@ -4,8 +4,8 @@
 /// `key = Type` one that is the same if it is absent and if it has the default of its type.
 /// `key or "function"` is a sanction with a default, which null switches off.
 ///
-/// An absent key is left out of what is printed, and no key may be null without `x-off`: where null removes something
-/// inherited, it is removed before the document is checked.
+/// Absent keys are not printed. Null is an error unless the key has `x-off`. A null that removes an inherited part is
+/// gone before this check.
 macro_rules! document {
     ($(
         $(#[$meta:meta])*

@@ -20,8 +20,8 @@ pub(crate) fn admits(facts: &Facts<'_, '_>, phase: &PhaseValue) -> bool {
     phase.necessary.as_ref().is_none_or(|necessary| facts.ask(necessary) != Truth::False)
 }
 
-/// Whether a change contradicts the phase, or violates a rule that the phase violates only together with
-/// this change.
+/// Whether a change makes the phase disagree, or violates a rule that held before and that would hold
+/// without the phase.
 pub(crate) fn change_contradicts_phase(
     convention: &Convention,
     before: &Facts<'_, '_>,

@@ -86,9 +86,8 @@ fn judge_list<'p: 's, 's, 'a>(
     let mut stored_by_key = ByKey::new(stored);
     // In a history or without a key, only the index identifies an element.
     let keyed = !list.key().is_empty();
-    // While both lists have the same unique keys at the same indices, the stored element of a key is at
-    // the same index. This does not apply to types with their own key, or to tables, which look up types
-    // first.
+    // As long as each element has the key of the stored element at its index, that one is used without a
+    // search. Not for types with their own key, nor for long lists.
     let mut in_step = !has_keys && stored.len() <= SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {

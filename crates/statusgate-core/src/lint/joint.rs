@@ -7,7 +7,7 @@ use crate::explain::{Scene, Stage};
 use crate::language::any_of;
 use crate::policy::convention::{ConditionList, ConditionType, Presence};
 
-/// Types beyond which not each is tried. The longest list of a real system has 15.
+/// At most this many condition types are tried for each list. The longest list of a real system has 15.
 const MAX_TYPES: usize = 256;
 
 /// What came of a search.

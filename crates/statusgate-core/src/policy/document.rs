@@ -275,7 +275,7 @@ fn check_writers(documents: &[documents::Writer], at: At<'_>) {
     }
 }
 
-/// Each entry is judged: of two for one field only those in both would own it.
+/// Each entry is enforced. With two entries for one field, a writer would have to be in both.
 fn check_owners(documents: &[Owner], at: At<'_>) {
     for (index, document) in documents.iter().enumerate() {
         let at = at.item(index);

@@ -1,5 +1,5 @@
 //! What people write (`StatusPolicy`, `StatusConvention`), and what the engine runs: compiled,
-//! checked, indexed. Texts in, a [`PolicySet`] or [`Diagnostics`] out; only [`load`] reads files.
+//! checked, indexed. Texts in, a [`PolicySet`] or [`Diagnostics`] out.
 
 pub(crate) mod built_in;
 pub mod cel;

@@ -39,7 +39,7 @@ fn is_idle_clause(convention: &Convention, clause: &Clause<'_>) -> bool {
     })
 }
 
-/// Whether no such write contradicts a phase that the stored object alone does not contradict.
+/// Whether the stored object alone contradicts the phase in each state in which such a write does.
 fn is_idle_phase(convention: &Convention, phase: &PhaseValue) -> bool {
     let asks = |necessary: &&Predicate| asks_about_stored(convention, necessary);
     let Some(necessary) = phase.necessary.as_ref().filter(asks) else { return true };

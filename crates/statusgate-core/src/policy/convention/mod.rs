@@ -39,8 +39,8 @@ use crate::model::Pointer;
 use crate::source::tree::At;
 
 /// A named set of rules about `.status`. Made from a `StatusConvention` document, and from nothing
-/// else: a rule that a document cannot say does not exist. A copy with other optional parts shares the
-/// largest parts.
+/// else: a rule that a document cannot say does not exist. A copy with other optional parts shares its
+/// largest tables.
 #[derive(Clone, Debug)]
 pub struct Convention {
     /// `appcat`: the first half of every rule id.
