@@ -26,7 +26,7 @@ pub(crate) struct Shown<'p> {
     pub(crate) output: &'p str,
 }
 
-/// The commands in the blocks fenced as `console` or `console cluster=FOLDER`. A block may be in a list.
+/// The commands in the blocks fenced as `console` or `console cluster=FOLDER`.
 pub(crate) fn shown(page: &str) -> Vec<Shown<'_>> {
     let mut all = Vec::new();
     for rest in page.split("```console").skip(1) {

@@ -1,5 +1,5 @@
 //! The commands of docs/ that need a cluster. The block of a command names a folder of this folder: `cluster.yaml` has the objects
-//! that the cluster has then, the other files are in the folder where the command runs.
+//! that the cluster has then. The command runs in a copy of the folder, with `policy.yaml` unless it has its own.
 
 mod state;
 

@@ -28,8 +28,10 @@ pub(super) struct State {
 
 impl State {
     pub(super) async fn create(plane: &Plane, name: &str) -> Self {
-        let (source, folder) = (root().join("tests/cluster/pages").join(name), plane.folder(name));
-        for file in source.read_dir().unwrap_or_else(|error| panic!("{name}: {error}")) {
+        let (source, folder) = (root().join("tests/cluster/pages"), plane.folder(name));
+        std::fs::copy(source.join("policy.yaml"), folder.join("policy.yaml")).unwrap();
+        let own = source.join(name);
+        for file in own.read_dir().unwrap_or_else(|error| panic!("{name}: {error}")) {
             let file = file.unwrap();
             std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
         }
