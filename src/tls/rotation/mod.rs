@@ -10,8 +10,6 @@
 //! try all interleavings of two replicas without creating one.
 
 mod lifetimes;
-#[cfg(test)]
-mod model;
 mod registered;
 mod step;
 mod stored;

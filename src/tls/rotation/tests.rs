@@ -1,5 +1,7 @@
 //! The next step, situation by situation.
 
+mod model;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
