@@ -3,6 +3,7 @@
 
 mod report;
 
+use std::error::Error;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -14,41 +15,29 @@ use super::exchange::Replica;
 use super::trouble::Trouble;
 use crate::cluster::{ClusterError, Secret};
 use crate::telemetry::with_causes;
+use crate::tls::Bundle;
 use crate::tls::rotation::{
-    self, Pause, Registered, RotationStep, SecretState, Served, Serving, Stored, World,
+    self, Pause, Registered, RotationStep, SecretSummary, Served, Stored, World,
 };
-use crate::tls::{Bundle, CertificateError};
 
 /// Keeps the Secret and the certificate of the listener valid.
 pub struct Certificates {
     context: Context,
     started: Instant,
-    stored: Read,
+    /// The Secret as this replica last read it, and why its content is invalid, if it is.
+    secret: Option<(Secret, Option<String>)>,
     /// The last valid content.
     held: Option<Stored>,
-    serving: Option<(Serving, Served)>,
+    /// What the listener uses, and the certificate of its authority, as PEM.
+    serving: Option<(Served, String)>,
     registered: Registered,
     rescuer: bool,
     pause: Pause,
     trouble: Trouble,
-    watch_trouble: Trouble,
 }
 
-/// The Secret as this replica last read it.
-enum Read {
-    Missing,
-    Invalid(Secret, String),
-    Valid(Secret, Box<Stored>),
-}
-
-/// A step that failed.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-}
+/// The error of a request, or of a new certificate.
+type Failure = Box<dyn Error + Send + Sync>;
 
 impl Certificates {
     /// Reads the Secret, or creates it, and returns the certificate to start with. Tries again until the
@@ -57,14 +46,13 @@ impl Certificates {
         let mut certificates = Self {
             context,
             started: Instant::now(),
-            stored: Read::Missing,
+            secret: None,
             held: None,
             serving: None,
             registered: Registered::Unknown,
             rescuer: false,
             pause: Pause::Renewal,
             trouble: Trouble::default(),
-            watch_trouble: Trouble::default(),
         };
         let (mut waited, mut retry) = (Duration::ZERO, RETRY);
         loop {
@@ -76,7 +64,7 @@ impl Certificates {
                 Ok(None) if certificates.rescuer => RESCUE / 10,
                 Ok(None) => Duration::ZERO,
                 Err(error) => {
-                    certificates.trouble.begin(KEEP, &error);
+                    certificates.trouble.begin(KEEP, &*error);
                     next_wait(&mut retry)
                 }
             };
@@ -103,7 +91,7 @@ impl Certificates {
     /// One attempt to start; `None` if the next one may succeed at once.
     async fn start(&mut self, may_wait: bool) -> Result<Option<Bundle>, Failure> {
         self.read().await?;
-        self.rescuer = may_wait && !matches!(self.stored, Read::Valid(..)) && {
+        self.rescuer = may_wait && self.valid().is_none() && {
             let Context { cluster, options, .. } = &self.context;
             let leases = cluster.leases(&options.namespace).await?;
             leases
@@ -124,7 +112,7 @@ impl Certificates {
         let mut registered = self.context.exchange.registered.subscribe();
         let mut replicas = self.context.exchange.replicas.subscribe();
         registered.mark_changed();
-        let (mut is_stale, mut retry) = (true, RETRY);
+        let (mut is_stale, mut retry, mut watch_trouble) = (true, RETRY, Trouble::default());
         loop {
             if registered.has_changed().unwrap_or_default() {
                 let bundles = registered.borrow_and_update().as_ref().map(|bundles| {
@@ -148,7 +136,7 @@ impl Certificates {
                 }
                 Err(error) => {
                     self.registered.restart(self.uptime());
-                    self.trouble.begin(KEEP, &error);
+                    self.trouble.begin(KEEP, &*error);
                     is_stale = true;
                     next_wait(&mut retry)
                 }
@@ -158,7 +146,7 @@ impl Certificates {
                 _ = registered.changed() => registered.mark_changed(),
                 _ = replicas.changed() => {}
                 Some(change) = changes.recv() => {
-                    self.context.watched(&change, "secret", WATCH, &mut self.watch_trouble);
+                    self.context.watched(&change, "secret", WATCH, &mut watch_trouble);
                     match change {
                         Ok(()) => is_stale = true,
                         Err(_) => self.registered.restart(self.uptime()),
@@ -193,18 +181,21 @@ impl Certificates {
 
     async fn read(&mut self) -> Result<(), ClusterError> {
         let Context { cluster, options, .. } = &self.context;
-        self.stored = match cluster.secret(&options.namespace, &options.certificate_secret).await? {
-            None => Read::Missing,
-            Some(secret) => match Stored::parse(&secret.data) {
-                Ok(stored) => Read::Valid(secret, Box::new(stored)),
-                Err(error) => Read::Invalid(secret, with_causes(&error)),
-            },
-        };
-        if let Read::Valid(_, stored) = &self.stored {
-            set_if_changed(&self.context.exchange.authorities, stored.authorities().to_owned());
-            self.held = Some(stored.as_ref().clone());
-        }
+        let secret = cluster.secret(&options.namespace, &options.certificate_secret).await?;
+        self.secret = secret.map(|secret| match Stored::parse(&secret.data) {
+            Ok(stored) => {
+                set_if_changed(&self.context.exchange.authorities, stored.authorities().to_owned());
+                self.held = Some(stored);
+                (secret, None)
+            }
+            Err(error) => (secret, Some(with_causes(&error))),
+        });
         Ok(())
+    }
+
+    /// The content of the Secret, if it is valid.
+    fn valid(&self) -> Option<&Stored> {
+        self.held.as_ref().filter(|_| matches!(self.secret, Some((_, None))))
     }
 
     fn next(&self) -> RotationStep {
@@ -215,13 +206,9 @@ impl Certificates {
         rotation::step(&World {
             now: self.context.now(),
             uptime: self.uptime(),
-            secret: match &self.stored {
-                Read::Missing => SecretState::Missing,
-                Read::Invalid(_, reason) => SecretState::Invalid(reason),
-                Read::Valid(_, stored) => SecretState::Valid(stored.summary()),
-            },
+            secret: self.valid().map(Stored::summary),
             held: self.held.as_ref().map(Stored::summary),
-            served: self.serving.as_ref().map(|(_, served)| served),
+            served: self.serving.as_ref().map(|(served, _)| served),
             registered: &self.registered,
             replicas: &replicas,
             rescuer: self.rescuer,
@@ -232,20 +219,14 @@ impl Certificates {
 
     /// Performs a step. Returns the certificate for the listener, if there is a new one.
     async fn perform(&mut self, step: RotationStep) -> Result<Option<Bundle>, Failure> {
-        let stored = match &self.stored {
-            Read::Valid(_, stored) => Some(stored),
-            Read::Missing | Read::Invalid(..) => None,
-        };
-        let content = match (&step, stored, &self.held, &self.serving) {
-            (RotationStep::Serve, Some(stored), ..) => {
-                return Ok(Some(self.serve(stored.serving())));
-            }
+        let content = match (&step, self.valid(), &self.held, &self.serving) {
+            (RotationStep::Serve, ..) => return Ok(self.serve()),
             (RotationStep::Create { authority, leaf }, ..) => {
                 Stored::create(*authority, *leaf, &self.context.options.names())?
             }
             (RotationStep::Restore, _, Some(held), _) => held.clone(),
-            (RotationStep::Trust, Some(stored), _, Some((serving, _))) => {
-                stored.with_trusted(&serving.authority_certificate)?
+            (RotationStep::Trust, Some(stored), _, Some((_, authority))) => {
+                stored.with_trusted(authority)?
             }
             (RotationStep::AddAuthority(validity), Some(stored), ..) => {
                 stored.with_new_authority(*validity)?
@@ -260,18 +241,16 @@ impl Certificates {
         let Context { cluster, options, metrics, .. } = &self.context;
         let (namespace, name) = (&options.namespace, &options.certificate_secret);
         let data = content.data();
-        let written = match &self.stored {
-            Read::Missing => cluster.create_secret(namespace, name, &data).await?,
-            Read::Invalid(secret, _) | Read::Valid(secret, _) => {
-                cluster.replace_secret(namespace, name, secret, &data).await?
-            }
+        let written = match &self.secret {
+            None => cluster.create_secret(namespace, name, &data).await?,
+            Some((secret, _)) => cluster.replace_secret(namespace, name, secret, &data).await?,
         };
         // Otherwise another replica was first. Its content is read next.
         if written {
-            let reason = match &self.stored {
-                Read::Invalid(_, reason) => reason.as_str(),
-                Read::Missing if self.held.is_some() => "it was deleted",
-                Read::Missing | Read::Valid(..) => "",
+            let reason = match &self.secret {
+                Some((_, invalid)) => invalid.as_deref().unwrap_or_default(),
+                None if self.held.is_some() => "it was deleted",
+                None => "",
             };
             let secret = format!("{namespace}/{name}");
             report::written(&step, &secret, reason, content.summary());
@@ -280,10 +259,14 @@ impl Certificates {
         Ok(None)
     }
 
-    fn serve(&mut self, serving: Serving) -> Bundle {
-        let Serving { bundle, leaf, authority, .. } = serving.clone();
+    fn serve(&mut self) -> Option<Bundle> {
+        let stored = self.valid()?;
+        let (bundle, summary) = (stored.bundle().clone(), stored.summary());
+        let SecretSummary { newest, leaf, .. } = summary.clone();
+        let authority = summary.authority(&leaf.authority).cloned().unwrap_or(newest);
+        let certificate = stored.certificate_of(&authority.id);
         let since = match &self.serving {
-            Some((_, served)) if served.authority == authority => served.since,
+            Some((served, _)) if served.authority == authority => served.since,
             _ => self.uptime(),
         };
         let not_after = bundle.validity.not_after;
@@ -292,8 +275,8 @@ impl Certificates {
         set_if_changed(&exchange.served, authority.id.clone());
         metrics.certificate_step(report::name(&RotationStep::Serve));
         metrics.server.certificate_not_after.set(not_after.as_second());
-        self.serving = Some((serving, Served { leaf, authority, since }));
-        bundle
+        self.serving = Some((Served { leaf, authority, since }, certificate));
+        Some(bundle)
     }
 
     fn uptime(&self) -> SignedDuration {

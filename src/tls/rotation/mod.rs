@@ -20,7 +20,5 @@ mod tests;
 use super::Validity;
 pub use lifetimes::Lifetimes;
 pub use registered::Registered;
-pub use step::{
-    Authority, Leaf, Pause, RotationStep, SecretState, SecretSummary, Served, World, step,
-};
-pub use stored::{Serving, Stored, fingerprints, wanted_names};
+pub use step::{Authority, Leaf, Pause, RotationStep, SecretSummary, Served, World, step};
+pub use stored::{Stored, fingerprints, wanted_names};

@@ -41,17 +41,6 @@ pub struct SecretSummary {
     pub leaf: Leaf,
 }
 
-/// The Secret, as this replica last read it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecretState<'w> {
-    /// It does not exist.
-    Missing,
-    /// It exists, and cannot be used for this reason.
-    Invalid(&'w str),
-    /// It can be used.
-    Valid(&'w SecretSummary),
-}
-
 /// The leaf that this server uses for handshakes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Served {
@@ -70,8 +59,8 @@ pub struct World<'w> {
     pub now: Timestamp,
     /// The uptime of this server, for waits: a clock that jumps does not shorten them.
     pub uptime: SignedDuration,
-    /// The Secret.
-    pub secret: SecretState<'w>,
+    /// The Secret, as this replica last read it; none if it is missing or invalid.
+    pub secret: Option<&'w SecretSummary>,
     /// The last valid content of the Secret, which this server still has in memory.
     pub held: Option<&'w SecretSummary>,
     /// The leaf in use; none while the server starts.
@@ -139,14 +128,10 @@ pub enum Pause {
 /// The next step of a replica.
 pub fn step(world: &World<'_>) -> RotationStep {
     match world.secret {
-        SecretState::Valid(summary) => next(summary, world),
-        SecretState::Missing | SecretState::Invalid(_) if world.held.is_some() => {
-            RotationStep::Restore
-        }
-        SecretState::Missing | SecretState::Invalid(_) if world.rescuer => {
-            RotationStep::Wait(Pause::Rescue, SignedDuration::MAX)
-        }
-        SecretState::Missing | SecretState::Invalid(_) => {
+        Some(summary) => next(summary, world),
+        None if world.held.is_some() => RotationStep::Restore,
+        None if world.rescuer => RotationStep::Wait(Pause::Rescue, SignedDuration::MAX),
+        None => {
             let authority = world.lifetimes.new_authority(None, world.now);
             let leaf = world.lifetimes.new_leaf(None, authority, world.now);
             RotationStep::Create { authority, leaf }

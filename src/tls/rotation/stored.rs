@@ -21,19 +21,6 @@ pub struct Stored {
     bundle: Bundle,
 }
 
-/// A leaf for the listener, with the authority that signed it.
-#[derive(Clone, Debug)]
-pub struct Serving {
-    /// The leaf with its key.
-    pub bundle: Bundle,
-    /// The leaf without its key.
-    pub leaf: Leaf,
-    /// The authority without its key.
-    pub authority: Authority,
-    /// The certificate of the authority, as PEM.
-    pub authority_certificate: String,
-}
-
 /// The values of the Secret.
 #[derive(Clone, PartialEq, Eq)]
 struct Texts {
@@ -64,7 +51,7 @@ impl Stored {
 
     fn read(texts: Texts) -> Result<Self, CertificateError> {
         let authorities = certificates(Pem::of(CA_CRT, &texts.authorities))?;
-        let trusted: Vec<Authority> =
+        let mut trusted: Vec<Authority> =
             authorities.iter().map(|der| authority(der)).collect::<Result<_, _>>()?;
         let (leaf, leaf_key) = (Pem::of(TLS_CRT, &texts.leaf), Pem::of(TLS_KEY, &texts.leaf_key));
         let bundle = Bundle::parse(leaf, leaf_key, Timestamp::MIN)?;
@@ -87,11 +74,9 @@ impl Stored {
             names: bundle.names.clone(),
         };
         let can_sign = texts.signer().is_ok();
-        let mut trusted = trusted.into_iter();
-        let Some(newest) = trusted.next() else {
-            return Err(CertificateError::new("there is no certificate in ca.crt"));
-        };
-        let summary = SecretSummary { newest, older: trusted.collect(), can_sign, leaf };
+        // At least the signer is among them.
+        let newest = trusted.remove(0);
+        let summary = SecretSummary { newest, older: trusted, can_sign, leaf };
         Ok(Self { texts, summary, bundle })
     }
 
@@ -169,16 +154,8 @@ impl Stored {
     }
 
     /// The leaf for the listener.
-    pub fn serving(&self) -> Serving {
-        let SecretSummary { newest, leaf, .. } = &self.summary;
-        let authority = self.summary.authority(&leaf.authority).unwrap_or(newest).clone();
-        let authority_certificate = self.certificate_of(&authority.id);
-        Serving {
-            bundle: self.bundle.clone(),
-            leaf: leaf.clone(),
-            authority,
-            authority_certificate,
-        }
+    pub const fn bundle(&self) -> &Bundle {
+        &self.bundle
     }
 
     /// The data of the Secret.
@@ -189,7 +166,8 @@ impl Stored {
             .into()
     }
 
-    fn certificate_of(&self, id: &str) -> String {
+    /// The certificate of a trusted authority with this fingerprint, as PEM.
+    pub fn certificate_of(&self, id: &str) -> String {
         let authorities =
             certificates(Pem::of(CA_CRT, &self.texts.authorities)).unwrap_or_default();
         let found = authorities.iter().find(|der| fingerprint(der) == id);
@@ -312,7 +290,8 @@ mod tests {
         let retired = switched.without_older().unwrap();
         assert_eq!(retired.summary().newest, summary.newest);
         assert!(retired.summary().older.is_empty());
-        let again = retired.with_trusted(&first.serving().authority_certificate).unwrap();
+        let old = first.certificate_of(&first.summary().leaf.authority);
+        let again = retired.with_trusted(&old).unwrap();
         assert_eq!(again.summary().older, summary.older);
         assert_eq!(fingerprints(again.authorities()), fingerprints(spread.authorities()));
     }

@@ -176,11 +176,7 @@ impl State {
         let step = step(&World {
             now,
             uptime: uptime(self.time),
-            secret: match seen {
-                None => SecretState::Missing,
-                Some(None) => SecretState::Invalid("garbage"),
-                Some(Some(summary)) => SecretState::Valid(summary),
-            },
+            secret: seen.as_ref().and_then(Option::as_deref),
             held: replica.held.as_deref(),
             served: replica.served.as_deref(),
             registered: &replica.registered,
