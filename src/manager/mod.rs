@@ -10,7 +10,7 @@
 //!                                         ▼                        │ coverage, replicas
 //! CRDs, registrations ─► registrations (steps) ─► rules, caBundles ┤
 //!                             ▲ authorities   │ caBundles          │
-//! Secret ─► certificates (tls::rotation) ◄────┘ ─► ServingCertificate
+//! Secret ─► certificates (tls::rotation) ◄────┘ ─► ServerTls
 //!                             ▲ replicas
 //! Leases ─► replicas ─────────┴────────────────────────────────────┘
 //! ```
@@ -118,9 +118,9 @@ impl Prepared {
             tasks.spawn(Registrar(context.counting("registrations")).run());
         }
         if let Some((certificates, _)) = certificate {
-            let serving = running.certificate().clone();
+            let tls = Arc::clone(running.tls());
             tasks.spawn(certificates.run(move |bundle| {
-                if let Err(error) = serving.swap(bundle) {
+                if let Err(error) = tls.swap_certificate(bundle) {
                     tracing::error!(%error, "the new certificate cannot be used");
                 }
             }));

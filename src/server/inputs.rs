@@ -8,25 +8,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::certificate::{CertificateWatch, ServingCertificate};
+use super::StartError;
 use super::drain::StageWatch;
 use super::policies::{PolicyStore, log_skipped};
-use super::reload::{Reloader, reloader};
+use super::reload::{Poll, reloader};
 use super::settings::{CertificateSource, ServerSettings};
-use super::{StartError, clock};
 use crate::files;
 use crate::telemetry::{FilterFile, Metrics};
 use crate::tls::{
-    Authority, Bundle, CertificateError, ClientAuthorities, Pem, ServerTls, Validity,
+    Authority, Bundle, CertificateError, ClientAuthorities, Expiry, Pem, ServerTls, Validity,
 };
 use statusgate_core::policy::Source;
 
 /// The files that may change while the server runs.
 #[derive(Default)]
-pub(super) struct Inputs {
-    reloaders: Vec<Reloader>,
-    certificate: Option<CertificateWatch>,
-}
+pub(super) struct Inputs(Vec<Poll>);
 
 impl Inputs {
     /// Reloads these files when they change.
@@ -35,7 +31,7 @@ impl Inputs {
             return;
         }
         let (used, paths, store) = (store.files(), paths.to_vec(), store.clone());
-        self.reloaders.push(reloader(
+        self.0.push(reloader(
             POLICIES,
             &used,
             move || Ok(files::load_policies(&paths)?),
@@ -50,7 +46,7 @@ impl Inputs {
     pub(super) fn log(&mut self, settings: &ServerSettings, metrics: &Metrics, now: Timestamp) {
         let Some(FilterFile { path, used, filter }) = settings.log_from.clone() else { return };
         metrics.reloaded(LOG, now.as_second());
-        self.reloaders.push(reloader(
+        self.0.push(reloader(
             LOG,
             &used,
             move || Ok(FilterFile::read(&path)?),
@@ -64,7 +60,7 @@ impl Inputs {
         settings: &ServerSettings,
         metrics: &Metrics,
         now: Timestamp,
-    ) -> Result<(Arc<ServerTls>, ServingCertificate), StartError> {
+    ) -> Result<Arc<ServerTls>, StartError> {
         let clients = settings.client_ca.as_deref().map(read).transpose()?;
         let authorities = clients.as_ref().map(|file| ClientAuthorities::parse(pem(file)));
         let authorities = authorities.transpose()?;
@@ -77,34 +73,33 @@ impl Inputs {
                 (bundle, Some((certificate.clone(), key.clone(), files)))
             }
         };
-        let tls = ServerTls::new(&bundle, authorities).map_err(StartError::FailedConfigureTls)?;
+        let tls = ServerTls::new(bundle, authorities).map_err(StartError::FailedConfigureTls)?;
         let tls = Arc::new(tls);
-        let serving = ServingCertificate::new(&tls, bundle);
-        let mut watch = CertificateWatch::new(serving.clone());
-        watch.poll(now, metrics);
-        self.certificate = Some(watch);
+        let mut expiry = expiry_watch(Arc::clone(&tls));
+        expiry(now, metrics);
         metrics.reloaded(CERTIFICATE, now.as_second());
 
         if let Some((certificate, key, files)) = pair {
-            let target = serving.clone();
-            self.reloaders.push(reloader(
+            let target = Arc::clone(&tls);
+            self.0.push(reloader(
                 CERTIFICATE,
                 &files,
                 move || Ok(read_pair(&certificate, &key)?),
-                move |files, now| Ok(target.swap(parse_pair(files, now)?)?),
+                move |files, now| Ok(target.swap_certificate(parse_pair(files, now)?)?),
             ));
         }
         if let (Some(path), Some(file)) = (settings.client_ca.clone(), clients) {
             metrics.reloaded(CLIENT_CA, now.as_second());
             let target = Arc::clone(&tls);
-            self.reloaders.push(reloader(
+            self.0.push(reloader(
                 CLIENT_CA,
                 &file,
                 move || Ok(read(&path)?),
                 move |file, _| Ok(target.swap_clients(ClientAuthorities::parse(pem(file))?)?),
             ));
         }
-        Ok((tls, serving))
+        self.0.push(expiry);
+        Ok(tls)
     }
 
     /// Polls the files until the server closes.
@@ -123,7 +118,8 @@ impl Inputs {
             // would delay requests on a worker.
             let metrics = Arc::clone(&metrics);
             let polled = tokio::task::spawn_blocking(move || {
-                self.poll(clock::now(), &metrics);
+                let now = super::now();
+                self.0.iter_mut().for_each(|poll| poll(now, &metrics));
                 self
             });
             match polled.await {
@@ -135,15 +131,27 @@ impl Inputs {
             }
         }
     }
+}
 
-    fn poll(&mut self, now: Timestamp, metrics: &Metrics) {
-        for reloader in &mut self.reloaders {
-            reloader(now, metrics);
+/// Logs when the certificate in use comes close to its expiry.
+fn expiry_watch(tls: Arc<ServerTls>) -> Poll {
+    let mut logged = Expiry::Far;
+    Box::new(move |now, metrics| {
+        let validity = tls.validity();
+        let (not_after, expiry) = (validity.not_after, validity.expiry(now));
+        metrics.server.certificate_not_after.set(not_after.as_second());
+        if std::mem::replace(&mut logged, expiry) == expiry {
+            return;
         }
-        if let Some(certificate) = &mut self.certificate {
-            certificate.poll(now, metrics);
+        match expiry {
+            Expiry::Far => tracing::info!(%not_after, "the certificate was renewed"),
+            Expiry::Near => tracing::warn!(%not_after, "the renewal of the certificate is late"),
+            Expiry::Over => tracing::error!(
+                %not_after,
+                "the certificate has expired: API servers reject this server"
+            ),
         }
-    }
+    })
 }
 
 fn read(path: &Path) -> Result<Source, StartError> {

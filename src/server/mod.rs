@@ -20,7 +20,6 @@ mod activity;
 pub mod admit;
 mod body;
 mod budget;
-mod certificate;
 mod clock;
 mod connection;
 mod drain;
@@ -56,10 +55,9 @@ use self::listener::Listener;
 use self::routes::Handler;
 use crate::files;
 use crate::telemetry::{Metrics, Scrape, traces};
-use crate::tls::CertificateError;
+use crate::tls::{CertificateError, ServerTls};
 use statusgate_core::policy::{Diagnostics, Source};
 
-pub use self::certificate::ServingCertificate;
 pub use self::clock::now;
 pub use self::drain::{End, Stage};
 pub use self::policies::PolicyStore;
@@ -174,13 +172,13 @@ impl Opening {
         let limits = &settings.limits;
         readiness.unblock(NO_POLICIES);
         inputs.log(settings, &metrics, now());
-        let (tls, certificate) = inputs.tls(settings, &metrics, now())?;
+        let tls = inputs.tls(settings, &metrics, now())?;
         readiness.unblock(NO_CERTIFICATE);
 
         let (lifecycle, stage) = Lifecycle::new();
         let connections = Connections {
             transport: Transport::Tls {
-                tls,
+                tls: Arc::clone(&tls),
                 metrics: Arc::clone(&metrics),
                 failures: HandshakeLog::new(),
             },
@@ -223,7 +221,7 @@ impl Opening {
             probes.close().await;
             end
         });
-        Ok(Running { address, probe_address, certificate, signal, server })
+        Ok(Running { address, probe_address, tls, signal, server })
     }
 }
 
@@ -240,7 +238,7 @@ const NOT_LISTENING: &str = "the server is not listening";
 pub struct Running {
     address: SocketAddr,
     probe_address: SocketAddr,
-    certificate: ServingCertificate,
+    tls: Arc<ServerTls>,
     signal: mpsc::UnboundedSender<()>,
     server: JoinSet<End>,
 }
@@ -256,9 +254,9 @@ impl Running {
         self.probe_address
     }
 
-    /// The serving certificate.
-    pub const fn certificate(&self) -> &ServingCertificate {
-        &self.certificate
+    /// The serving certificate, which can be replaced.
+    pub const fn tls(&self) -> &Arc<ServerTls> {
+        &self.tls
     }
 
     /// A handle that shuts the server down.

@@ -16,8 +16,8 @@ use crate::telemetry::{Metrics, with_causes};
 /// Any error of a reload.
 pub(super) type ReloadError = Box<dyn Error + Send + Sync>;
 
-/// Compares the files of one input with the content in use, and applies a change.
-pub(super) type Reloader = Box<dyn FnMut(Timestamp, &Metrics) + Send>;
+/// Compares an input with the one in use, and reports or applies a change.
+pub(super) type Poll = Box<dyn FnMut(Timestamp, &Metrics) + Send>;
 
 /// A reloader for an input that was loaded from `used`. `what` is its name in logs and metrics. `read`
 /// returns the current content; `apply` puts it into use, or fails without a change.
@@ -26,7 +26,7 @@ pub(super) fn reloader<T: Hash>(
     used: &T,
     read: impl Fn() -> Result<T, ReloadError> + Send + 'static,
     apply: impl Fn(&T, Timestamp) -> Result<(), ReloadError> + Send + 'static,
-) -> Reloader {
+) -> Poll {
     let mut used = fingerprint(Ok(used));
     // The fingerprint of the content on disk if it is broken.
     let mut broken = None;
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::telemetry::Scrape;
 
-    fn poll(reloader: &mut Reloader, metrics: &Metrics) -> [u64; 3] {
+    fn poll(reloader: &mut Poll, metrics: &Metrics) -> [u64; 3] {
         reloader(Timestamp::UNIX_EPOCH, metrics);
         let text = metrics.encode().unwrap();
         let value = |name: &str| {

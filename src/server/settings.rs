@@ -92,7 +92,7 @@ pub enum CertificateSource {
     },
     /// Created at the start and kept in memory, for local tests: no client can verify it.
     SelfSigned,
-    /// This one, until [`super::ServingCertificate::swap`] replaces it.
+    /// This one, until [`ServerTls::swap_certificate`](crate::tls::ServerTls::swap_certificate) replaces it.
     Given(Bundle),
 }
 

@@ -1,15 +1,15 @@
 //! The TLS configuration of the listener. Its certificate and client CA can be replaced.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::NoServerSessionStorage;
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::sign::SingleCertAndKey;
 use rustls::version::{TLS12, TLS13};
 
-use super::{Bundle, ClientAuthorities};
+use super::{Bundle, ClientAuthorities, Validity};
 
 /// The configuration for new handshakes. Open connections keep theirs.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct ServerTls {
 /// The certificate of the server and the authorities of its clients.
 #[derive(Clone, Debug)]
 struct Peers {
-    key: Arc<CertifiedKey>,
+    bundle: Bundle,
     clients: Option<ClientAuthorities>,
 }
 
@@ -31,8 +31,8 @@ impl ServerTls {
     ///
     /// # Errors
     /// Only if the crypto provider had no cipher suite for TLS 1.2 or 1.3.
-    pub fn new(bundle: &Bundle, clients: Option<ClientAuthorities>) -> Result<Self, rustls::Error> {
-        let peers = Peers { key: Arc::clone(&bundle.key), clients };
+    pub fn new(bundle: Bundle, clients: Option<ClientAuthorities>) -> Result<Self, rustls::Error> {
+        let peers = Peers { bundle, clients };
         let config = ArcSwap::from_pointee(peers.config()?);
         Ok(Self { peers: Mutex::new(peers), config })
     }
@@ -42,12 +42,17 @@ impl ServerTls {
         self.config.load_full()
     }
 
+    /// When the certificate is valid.
+    pub fn validity(&self) -> Validity {
+        self.lock().bundle.validity
+    }
+
     /// Replaces the certificate.
     ///
     /// # Errors
     /// As for [`ServerTls::new`].
-    pub fn swap_certificate(&self, bundle: &Bundle) -> Result<(), rustls::Error> {
-        self.change(|peers| peers.key = Arc::clone(&bundle.key))
+    pub fn swap_certificate(&self, bundle: Bundle) -> Result<(), rustls::Error> {
+        self.change(|peers| peers.bundle = bundle)
     }
 
     /// Replaces the client authorities.
@@ -59,10 +64,14 @@ impl ServerTls {
     }
 
     fn change(&self, change: impl FnOnce(&mut Peers)) -> Result<(), rustls::Error> {
-        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut peers = self.lock();
         change(&mut peers);
         self.config.store(Arc::new(peers.config()?));
         Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Peers> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,7 +87,7 @@ impl Peers {
         };
         // One certificate for every server name: API servers call a webhook by service name or by
         // address, and the client's error names the one it expected.
-        let resolver = SingleCertAndKey::from(Arc::clone(&self.key));
+        let resolver = SingleCertAndKey::from(Arc::clone(&self.bundle.key));
         let mut config = builder.with_cert_resolver(Arc::new(resolver));
         // API servers offer only HTTP/1.1. h2 is for meshes, load generators and other clients.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
