@@ -10,7 +10,7 @@ use super::signals::Signals;
 use super::traces::TraceArgs;
 use super::{Outcome, time};
 use crate::files;
-use crate::manager::{Manager, ManagerOptions, Prepared, host_name};
+use crate::manager::{self, Manager, ManagerOptions, host_name};
 use crate::server::{self, CertificateSource, Opening, Running, ServerSettings, StartError};
 use crate::telemetry::logs::{self, FilterFile, Format, Logs};
 
@@ -149,7 +149,7 @@ async fn serve(args: &Args, settings: ServerSettings) -> anyhow::Result<()> {
 /// Starts a server with managed parts, when the API server is available.
 async fn start_managed(
     args: &Args,
-    mut settings: ServerSettings,
+    settings: ServerSettings,
 ) -> anyhow::Result<(Running, Option<Manager>)> {
     let opening = Opening::of(&settings)?;
     let replica = format!("{}-{}", host_name(), args.distinction());
@@ -166,10 +166,8 @@ async fn start_managed(
     }
     let Connection { kubeconfig, context } = &args.connection;
     let (file, context) = (kubeconfig.as_deref(), context.as_deref());
-    let prepared = Prepared::new(options, file, context, &opening, policies, time::clock).await?;
-    if let Some(bundle) = prepared.certificate() {
-        settings.certificate = CertificateSource::Given(bundle.clone());
-    }
-    let (running, manager) = prepared.start(opening, &settings)?;
+    let cluster = manager::connect(file, context).await?;
+    let started = Manager::start(cluster, options, opening, settings, &policies, time::clock);
+    let (running, manager) = started.await?;
     Ok((running, Some(manager)))
 }

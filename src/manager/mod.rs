@@ -43,19 +43,10 @@ use self::registrations::Registrar;
 use self::replicas::Replicas;
 use self::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError};
-use crate::server::{Opening, PolicyStore, Running, ServerSettings, StartError};
-use crate::tls::Bundle;
+use crate::server::{CertificateSource, Opening, PolicyStore, Running, ServerSettings, StartError};
 
 pub use self::context::Context;
 pub use self::options::{ManagerOptions, host_name};
-
-/// The managed parts of a server that does not serve yet.
-pub struct Prepared {
-    context: Context,
-    policies: PolicyStore,
-    documents: Option<Documents>,
-    certificate: Option<(Certificates, Bundle)>,
-}
 
 /// The managed parts of a running server. Dropping it stops them.
 pub struct Manager {
@@ -63,61 +54,46 @@ pub struct Manager {
     replicas: Option<Replicas>,
 }
 
-impl Prepared {
-    /// Reads the policies of the cluster and gets a certificate. Waits until the API server is available:
-    /// a server without its policies would accept everything.
+impl Manager {
+    /// Reads the policies of the cluster, gets a certificate, starts the server and keeps its managed parts
+    /// up to date. Waits until the API server is available: a server without its policies would accept
+    /// everything.
     ///
     /// # Errors
-    /// An invalid kubeconfig, or one that the API server does not accept.
-    pub async fn new(
+    /// As for [`Opening::start`].
+    pub async fn start(
+        cluster: Cluster,
         options: ManagerOptions,
-        kubeconfig: Option<&Path>,
-        kube_context: Option<&str>,
-        opening: &Opening,
-        policies: PolicyStore,
+        opening: Opening,
+        mut settings: ServerSettings,
+        policies: &PolicyStore,
         clock: fn() -> Timestamp,
-    ) -> Result<Self, ClusterError> {
+    ) -> Result<(Running, Self), StartError> {
         let context = Context {
-            cluster: connect(kubeconfig, kube_context).await?,
+            cluster,
             options: Arc::new(options),
             exchange: Arc::new(Exchange::new(policies.published().clone())),
             metrics: Arc::clone(opening.metrics()),
             clock,
         };
-        let (mut documents, mut certificate) = (None, None);
+        let (mut documents, mut certificates) = (None, None);
         if context.options.watch_policies {
             let context = context.counting("documents");
             documents = Some(Documents::first(context, policies.clone()).await);
         }
         if context.options.manage_certificates {
-            certificate = Some(Certificates::first(context.counting("certificates")).await);
+            let (managed, bundle) = Certificates::first(context.counting("certificates")).await;
+            settings.certificate = CertificateSource::Given(bundle);
+            certificates = Some(managed);
         }
-        Ok(Self { context, policies, documents, certificate })
-    }
-
-    /// The certificate to serve with, if it is managed.
-    pub fn certificate(&self) -> Option<&Bundle> {
-        self.certificate.as_ref().map(|(_, bundle)| bundle)
-    }
-
-    /// Starts the server and keeps its managed parts up to date.
-    ///
-    /// # Errors
-    /// As for [`Opening::start`].
-    pub fn start(
-        self,
-        opening: Opening,
-        settings: &ServerSettings,
-    ) -> Result<(Running, Manager), StartError> {
-        let Self { context, policies, documents, certificate } = self;
         let review = documents.as_ref().map(|it| review::reviewer(it.shared(), policies.clone()));
-        let running = opening.start(settings, &policies, review)?;
+        let running = opening.start(&settings, policies, review)?;
         let mut tasks = JoinSet::new();
-        let keeps_lease = certificate.is_some() || documents.is_some();
-        if certificate.is_some() || context.options.manage_webhooks {
+        let keeps_lease = certificates.is_some() || documents.is_some();
+        if certificates.is_some() || context.options.manage_webhooks {
             tasks.spawn(Registrar(context.counting("registrations")).run());
         }
-        if let Some((certificates, _)) = certificate {
+        if let Some(certificates) = certificates {
             let tls = Arc::clone(running.tls());
             tasks.spawn(certificates.run(move |bundle| {
                 if let Err(error) = tls.swap_certificate(bundle) {
@@ -132,11 +108,9 @@ impl Prepared {
         if let Some(replicas) = replicas.clone() {
             tasks.spawn(async move { replicas.run().await });
         }
-        Ok((running, Manager { tasks, replicas }))
+        Ok((running, Self { tasks, replicas }))
     }
-}
 
-impl Manager {
     /// Stops all parts and deletes the Lease, so the other replicas know that this one has ended.
     pub async fn end(mut self) {
         self.tasks.shutdown().await;
@@ -148,7 +122,10 @@ impl Manager {
 }
 
 /// Connects when the API server is available.
-async fn connect(
+///
+/// # Errors
+/// An invalid kubeconfig, or one that the API server does not accept.
+pub async fn connect(
     kubeconfig: Option<&Path>,
     context: Option<&str>,
 ) -> Result<Cluster, ClusterError> {
