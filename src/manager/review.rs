@@ -4,12 +4,12 @@
 //! returns what lint finds as warnings. Everything else is allowed: deletions, and changes of metadata or
 //! status, also of documents with mistakes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio::sync::Mutex;
 
 use super::conditions::last_boundary;
 use super::documents::SharedRegistry;
@@ -46,9 +46,9 @@ const MAX_DEPTH: usize = 127;
 
 /// The webhook for documents, for [`crate::server::Opening::start`].
 pub fn reviewer(shared: SharedRegistry, store: PolicyStore) -> DocumentReview {
-    let linter = Linter::default();
+    let linting = Linting::default();
     Arc::new(move |body| {
-        review(body, &linter, PATIENCE, |id| {
+        review(body, &linting, PATIENCE, |id| {
             let registry = shared.lock();
             let mut texts = store.files();
             texts.extend(registry.used_without(id));
@@ -65,10 +65,13 @@ struct Others {
     settled: bool,
 }
 
+/// Held while lint runs: it cannot be stopped, so only one run may exist at a time.
+type Linting = Arc<Mutex<()>>;
+
 /// Answers a review. `others` returns the documents in use without the reviewed one.
 fn review(
     body: &[u8],
-    linter: &Linter,
+    linting: &Linting,
     patience: Duration,
     others: impl Fn(&DocumentId) -> Others,
 ) -> Reply {
@@ -80,7 +83,7 @@ fn review(
         // Also in metadata: a watch reads an object at the same depth as a review has it.
         Err(format!("the document is nested deeper than {MAX_DEPTH} levels"))
     } else if let Some(document) = document_of(&request) {
-        judge(&document, linter, patience, others)
+        judge(&document, linting, patience, others)
     } else {
         Ok(Vec::new())
     };
@@ -116,7 +119,7 @@ fn spec_of(object: &Object<'_>) -> Value {
 /// The warnings about a document, or why it is rejected.
 fn judge(
     document: &Document,
-    linter: &Linter,
+    linting: &Linting,
     patience: Duration,
     others: impl Fn(&DocumentId) -> Others,
 ) -> Result<Vec<String>, String> {
@@ -125,7 +128,7 @@ fn judge(
         let Others { mut texts, settled } = others(&document.id);
         texts.push(document.source.clone());
         match PolicySet::compile(&texts) {
-            Ok(set) => return Ok(linter.warnings(set, document)),
+            Ok(set) => return Ok(warnings(linting, set, document)),
             // `kubectl apply` sends a convention and its policy within milliseconds.
             Err(_) if start.elapsed() < patience && (!settled || needs(document, &texts)) => {
                 thread::sleep(STEP);
@@ -158,47 +161,29 @@ fn cut(mut message: String) -> String {
     message
 }
 
-/// Runs lint in the time that the API server waits.
-#[derive(Clone, Debug, Default)]
-struct Linter {
-    /// One run at a time: it cannot be stopped.
-    busy: Arc<AtomicBool>,
-}
-
-impl Linter {
-    /// What lint finds in a document that compiles.
-    fn warnings(&self, set: PolicySet, document: &Document) -> Vec<String> {
-        if self.busy.swap(true, Ordering::AcqRel) {
-            return vec![not_linted("statusgate is linting another document")];
-        }
-        let (busy, id) = (Busy(Arc::clone(&self.busy)), document.id.clone());
-        let (sender, receiver) = mpsc::channel();
-        let run = move || {
-            let remarks = remarks(&set, &id);
-            // Before the answer: the next document may follow at once.
-            drop(busy);
-            // The other side may have stopped waiting.
-            let _ = sender.send(remarks);
-        };
-        if thread::Builder::new().name("lint".to_owned()).spawn(run).is_err() {
-            return vec![not_linted("no thread can be started")];
-        }
-        match receiver.recv_timeout(LINT_LIMIT) {
-            Ok(remarks) => listed(&remarks),
-            Err(_) => {
-                let limit = LINT_LIMIT.as_secs();
-                vec![not_linted(&format!("it takes longer than {limit} seconds"))]
-            }
-        }
+/// What lint finds in a document that compiles, in the time that the API server waits.
+fn warnings(linting: &Linting, set: PolicySet, document: &Document) -> Vec<String> {
+    let Ok(running) = Arc::clone(linting).try_lock_owned() else {
+        return vec![not_linted("statusgate is linting another document")];
+    };
+    let id = document.id.clone();
+    let (sender, receiver) = mpsc::channel();
+    let run = move || {
+        let remarks = remarks(&set, &id);
+        // Before the answer: the next document may follow at once.
+        drop(running);
+        // The other side may have stopped waiting.
+        let _ = sender.send(remarks);
+    };
+    if thread::Builder::new().name("lint".to_owned()).spawn(run).is_err() {
+        return vec![not_linted("no thread can be started")];
     }
-}
-
-/// Resets the flag when lint ends, even by a panic.
-struct Busy(Arc<AtomicBool>);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+    match receiver.recv_timeout(LINT_LIMIT) {
+        Ok(remarks) => listed(&remarks),
+        Err(_) => {
+            let limit = LINT_LIMIT.as_secs();
+            vec![not_linted(&format!("it takes longer than {limit} seconds"))]
+        }
     }
 }
 

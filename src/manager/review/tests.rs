@@ -34,8 +34,12 @@ fn request(operation: &str, object: Value, old: Value) -> Value {
 }
 
 fn response_to(request: &Value, others: impl Fn(&DocumentId) -> Others) -> Value {
-    let reply =
-        review(request.to_string().as_bytes(), &Linter::default(), Duration::from_secs(20), others);
+    let reply = review(
+        request.to_string().as_bytes(),
+        &Linting::default(),
+        Duration::from_secs(20),
+        others,
+    );
     assert_eq!(reply.status, StatusCode::OK);
     serde_json::from_slice::<Value>(&reply.body).unwrap()["response"].take()
 }
@@ -151,10 +155,10 @@ fn many_remarks_are_counted_and_long_ones_cut() {
 
 #[test]
 fn a_second_lint_at_the_same_time_is_left_out() {
-    let linter = Linter::default();
-    linter.busy.store(true, Ordering::Release);
+    let linting = Linting::default();
+    let _running = linting.try_lock().unwrap();
     let body = request("CREATE", object("p", &spec()), Value::Null).to_string();
-    let reply = review(body.as_bytes(), &linter, PATIENCE, alone);
+    let reply = review(body.as_bytes(), &linting, PATIENCE, alone);
     let text = String::from_utf8(reply.body).unwrap();
     assert!(text.contains("not linted: statusgate is linting another document"), "{text}");
 }
@@ -168,20 +172,20 @@ fn a_document_that_no_watch_could_read_is_rejected() {
         let object = object.replace("\"DEEP\"", &deep);
         let list = serde_json::from_str::<Value>(&format!(r#"{{"items":[{object}]}}"#));
         let body = body.replace("\"OBJECT\"", &object);
-        let reply = review(body.as_bytes(), &Linter::default(), PATIENCE, alone);
+        let reply = review(body.as_bytes(), &Linting::default(), PATIENCE, alone);
         let text = String::from_utf8(reply.body).unwrap();
         let is_too_deep = text.contains("nested deeper than 127 levels");
         assert_eq!(is_too_deep, list.is_err(), "{levels}: {text}");
     }
-    assert_eq!(review(b"{", &Linter::default(), PATIENCE, alone).status, StatusCode::BAD_REQUEST);
+    assert_eq!(review(b"{", &Linting::default(), PATIENCE, alone).status, StatusCode::BAD_REQUEST);
 }
 
 #[test]
 fn documents_one_after_the_other_are_all_linted() {
-    let linter = Linter::default();
+    let linting = Linting::default();
     for _ in 0..200 {
         let body = request("CREATE", object("p", &spec()), Value::Null).to_string();
-        let reply = review(body.as_bytes(), &linter, PATIENCE, alone);
+        let reply = review(body.as_bytes(), &linting, PATIENCE, alone);
         let text = String::from_utf8(reply.body).unwrap();
         assert!(!text.contains("not linted"), "{text}");
     }
