@@ -78,27 +78,22 @@ impl Registrar {
             };
             self.0.cluster.watch_registration(kind, name, report).await;
         };
-        // Without rules to keep, an account needs no permission for definitions.
         let watch_definitions = async {
-            if self.0.options.manage_webhooks {
-                let (mut trouble, what) =
-                    (Trouble::default(), "watch the CustomResourceDefinitions");
-                let report = |event: Result<_, String>| {
-                    // The list may fail.
-                    if !matches!(event, Ok(DefinitionEvent::Restarted)) {
-                        self.0.watched(&event, "definitions", what, &mut trouble);
-                    }
-                    if let Ok(change) = event {
-                        definitions.send_if_modified(|known| known.note(change));
-                    }
-                };
-                self.0.cluster.watch_definitions(report).await;
-            } else {
-                std::future::pending().await
-            }
+            let (mut trouble, what) = (Trouble::default(), "watch the CustomResourceDefinitions");
+            let report = |event: Result<_, String>| {
+                // The list may fail.
+                if !matches!(event, Ok(DefinitionEvent::Restarted)) {
+                    self.0.watched(&event, "definitions", what, &mut trouble);
+                }
+                if let Ok(change) = event {
+                    definitions.send_if_modified(|known| known.note(change));
+                }
+            };
+            self.0.cluster.watch_definitions(report).await;
         };
         tokio::select! {
-            () = watch_definitions => {}
+            // Without rules to keep, an account needs no permission for definitions.
+            () = watch_definitions, if self.0.options.manage_webhooks => {}
             () = watch_stored(first) => {}
             () = watch_stored(second) => {}
             () = watch_stored(third) => {}
@@ -201,7 +196,7 @@ impl Registrar {
         let writes = writes(&desired, &stored, managed);
         if !options.manage_webhooks || managed.rules {
             for (place, label, _) in LABELS {
-                let agrees = !writes.iter().any(|write| write.place() == place);
+                let agrees = !writes.iter().any(|(written, _)| *written == place);
                 self.0.metrics.registration_in_sync(label, agrees);
             }
         }
@@ -218,8 +213,8 @@ impl Registrar {
             }
             _ => PAUSE,
         };
-        for write in writes {
-            if self.perform(&write).await? {
+        for (place, write) in writes {
+            if self.perform(place, &write).await? {
                 memory.last = Some(LastWrite { desired: desired.clone(), at: now, wait });
             }
         }
@@ -300,31 +295,31 @@ impl Registrar {
         set_if_changed(&self.0.exchange.coverage, Some(coverage));
     }
 
-    async fn perform(&self, write: &RegistrationWrite) -> Result<bool, ClusterError> {
-        Ok(match write {
-            RegistrationWrite::Create { kind, name, registration } => {
-                let written = self.0.cluster.create_registration(*kind, registration).await?;
+    /// Returns `false` if another replica was first.
+    async fn perform(
+        &self,
+        (kind, name): (Kind, &str),
+        write: &RegistrationWrite,
+    ) -> Result<bool, ClusterError> {
+        match write {
+            RegistrationWrite::Create(registration) => {
+                let written = self.0.cluster.create_registration(kind, registration).await?;
                 if written {
                     tracing::info!(kind = kind.name(), name, "created a registration");
                 }
-                written
+                Ok(written)
             }
-            RegistrationWrite::Patch { kind, name, patch } => {
-                let written = self.0.cluster.patch_registration(*kind, name, patch).await?;
+            RegistrationWrite::Patch(patch) => {
+                let written = self.0.cluster.patch_registration(kind, name, patch).await?;
                 if written {
-                    let paths: Vec<&str> = patch
-                        .as_array()
-                        .into_iter()
-                        .flatten()
-                        .skip(1)
-                        .filter_map(|operation| operation["path"].as_str())
-                        .collect();
-                    let fields = paths.join(" ");
+                    let operations = patch.as_array().into_iter().flatten().skip(1);
+                    let paths = operations.filter_map(|operation| operation["path"].as_str());
+                    let fields = paths.collect::<Vec<_>>().join(" ");
                     tracing::info!(kind = kind.name(), name, fields, "updated a registration");
                 }
-                written
+                Ok(written)
             }
-        })
+        }
     }
 }
 

@@ -24,26 +24,9 @@ pub(super) struct Managed {
 /// A write of one registration.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RegistrationWrite {
-    Create {
-        kind: Kind,
-        name: &'static str,
-        registration: Value,
-    },
+    Create(Value),
     /// A JSON patch that applies only to the stored state that it was made for.
-    Patch {
-        kind: Kind,
-        name: &'static str,
-        patch: Value,
-    },
-}
-
-impl RegistrationWrite {
-    /// What it writes.
-    pub(super) const fn place(&self) -> (Kind, &'static str) {
-        match self {
-            Self::Create { kind, name, .. } | Self::Patch { kind, name, .. } => (*kind, *name),
-        }
-    }
+    Patch(Value),
 }
 
 /// The writes that make the stored registrations agree with the desired ones, both in the order of
@@ -57,16 +40,16 @@ pub(super) fn writes(
     desired: &[Value; 3],
     stored: &[Option<Value>; 3],
     managed: Managed,
-) -> Vec<RegistrationWrite> {
+) -> Vec<((Kind, &'static str), RegistrationWrite)> {
     let mut writes = Vec::new();
-    for (((kind, name), desired), stored) in REGISTRATIONS.into_iter().zip(desired).zip(stored) {
+    for ((of, desired), stored) in REGISTRATIONS.into_iter().zip(desired).zip(stored) {
         match stored {
             None if managed.rules && webhooks(desired).all(|of| is_complete(of, managed)) => {
                 let mut registration = desired.clone();
                 if lower(&mut registration["webhooks"]) {
                     registration["metadata"]["annotations"] = json!({RAISE: FAIL});
                 }
-                writes.push(RegistrationWrite::Create { kind, name, registration });
+                writes.push((of, RegistrationWrite::Create(registration)));
             }
             None => {}
             Some(stored) => {
@@ -75,7 +58,7 @@ pub(super) fn writes(
                     let version = &stored["metadata"]["resourceVersion"];
                     let path = "/metadata/resourceVersion";
                     operations.insert(0, json!({"op": "test", "path": path, "value": version}));
-                    writes.push(RegistrationWrite::Patch { kind, name, patch: operations.into() });
+                    writes.push((of, RegistrationWrite::Patch(operations.into())));
                 }
             }
         }

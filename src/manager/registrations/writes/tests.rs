@@ -44,9 +44,9 @@ fn stored(desired: &[Value; 3]) -> [Option<Value>; 3] {
 }
 
 /// The patches without their test, by registration.
-fn patches(writes: &[RegistrationWrite]) -> Vec<Value> {
-    let patch = |write: &RegistrationWrite| {
-        let RegistrationWrite::Patch { patch, .. } = write else { panic!("{write:?}") };
+fn patches(writes: &[((Kind, &str), RegistrationWrite)]) -> Vec<Value> {
+    let patch = |(_, write): &(_, RegistrationWrite)| {
+        let RegistrationWrite::Patch(patch) = write else { panic!("{write:?}") };
         let version = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "7"});
         assert_eq!(patch[0], version);
         patch.as_array().unwrap()[1..].iter().cloned().collect()
@@ -124,8 +124,8 @@ fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() 
     let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings("") };
     let desired = registrations(&calls("foos/status"), &settings);
     let created = writes(&desired, &[None, None, None], RULES);
-    let created = created.into_iter().map(|write| {
-        let RegistrationWrite::Create { registration, .. } = write else { panic!("{write:?}") };
+    let created = created.into_iter().map(|(_, write)| {
+        let RegistrationWrite::Create(registration) = write else { panic!("{write:?}") };
         registration
     });
     let created: [Value; 3] = created.collect::<Vec<_>>().try_into().unwrap();
