@@ -4,6 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::conditions;
@@ -50,7 +51,7 @@ pub enum Kind {
 }
 
 /// What the API server does with a write while no replica answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub enum FailurePolicy {
     /// The API server stores the write unjudged.
@@ -124,16 +125,6 @@ impl Kind {
         match self {
             Self::Mutating => "mutatingwebhookconfigurations",
             Self::Validating => "validatingwebhookconfigurations",
-        }
-    }
-}
-
-impl FailurePolicy {
-    /// As the API server spells it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ignore => "Ignore",
-            Self::Fail => "Fail",
         }
     }
 }
@@ -238,7 +229,7 @@ fn webhook(
         "name": name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": client,
-        "failurePolicy": failure_policy.name(),
+        "failurePolicy": failure_policy,
         "matchPolicy": "Equivalent",
         "rules": rules,
         // So that dry runs are judged too.

@@ -108,7 +108,7 @@ fn lower(webhooks: &mut Value) -> bool {
     let mut lowered = false;
     for webhook in webhooks.as_array_mut().into_iter().flatten() {
         if webhook["failurePolicy"] == FAIL && !has_bundle(webhook) {
-            webhook["failurePolicy"] = FailurePolicy::Ignore.name().into();
+            webhook["failurePolicy"] = json!(FailurePolicy::Ignore);
             lowered = true;
         }
     }
@@ -196,4 +196,4 @@ fn match_conditions(desired: &Value, stored: &Value) -> Option<Value> {
     (ours != known).then(|| others.into_iter().chain(ours).collect())
 }
 
-const FAIL: &str = FailurePolicy::Fail.name();
+const FAIL: &str = "Fail";
