@@ -138,7 +138,7 @@ impl StatusWriter {
             }
             for write in writes {
                 if let Write::Conditions(_, conditions, _) = &write
-                    && !written.may_write(conditions, view.is_first(id))
+                    && !written.may_write(conditions, view.is_first())
                 {
                     continue;
                 }
