@@ -48,10 +48,13 @@ pub fn crd(kind: DocumentKind) -> Value {
         ),
         DocumentKind::StatusConvention => ("sconv", vec![column("Extends", ".spec.extends")]),
     };
+    let mut message = column("Status", ".status.conditions[?(@.type==\"Enforced\")].message");
+    // Only with `kubectl get -o wide`.
+    message["priority"] = json!(1);
     columns.extend([
         column("Accepted", ".status.conditions[?(@.type==\"Accepted\")].status"),
         column("Enforced", ".status.conditions[?(@.type==\"Enforced\")].status"),
-        wide(column("Status", ".status.conditions[?(@.type==\"Enforced\")].message")),
+        message,
         json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}),
     ]);
     let plural = plural(kind);
@@ -98,12 +101,6 @@ pub fn crd(kind: DocumentKind) -> Value {
 
 fn column(name: &str, path: &str) -> Value {
     json!({"name": name, "type": "string", "jsonPath": path})
-}
-
-/// The same, only with `kubectl get -o wide`.
-fn wide(mut column: Value) -> Value {
-    column["priority"] = json!(1);
-    column
 }
 
 /// The status that statusgate itself writes.
