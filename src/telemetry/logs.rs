@@ -36,8 +36,10 @@ impl Format {
 #[derive(Debug)]
 pub struct Logs {
     _flush_on_drop: WorkerGuard,
-    dropped: ErrorCounter,
-    filter: Filter,
+    /// The counter of dropped lines, for the metrics.
+    pub dropped: ErrorCounter,
+    /// The filter, for a later change.
+    pub filter: Filter,
 }
 
 /// The filter of the running log. Clones share it.
@@ -109,16 +111,6 @@ impl Logs {
         }
         .map_err(LogError::of("failed to start logging"))?;
         Ok(Self { _flush_on_drop: guard, dropped, filter: Filter(filter) })
-    }
-
-    /// The filter, for a later change.
-    pub fn filter(&self) -> Filter {
-        self.filter.clone()
-    }
-
-    /// The counter of dropped lines, for the metrics.
-    pub fn dropped(&self) -> ErrorCounter {
-        self.dropped.clone()
     }
 }
 
