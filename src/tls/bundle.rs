@@ -5,6 +5,7 @@
 //! issuer's clock may be some seconds ahead, and the previous certificate would not be better.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,12 +175,9 @@ fn readable_name(name: &GeneralName<'_>) -> Option<String> {
     match name {
         GeneralName::DNSName(name) => Some((*name).to_owned()),
         GeneralName::IPAddress(bytes) => {
-            if let Ok(v4) = <[u8; 4]>::try_from(*bytes) {
-                Some(std::net::Ipv4Addr::from(v4).to_string())
-            } else {
-                let v6 = <[u8; 16]>::try_from(*bytes).ok()?;
-                Some(std::net::Ipv6Addr::from(v6).to_string())
-            }
+            let v4 = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+            let ip = v4.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from));
+            ip.ok().map(|ip| ip.to_string())
         }
         _ => None,
     }
