@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use opentelemetry::{KeyValue, StringValue, Value};
 
 use super::snapshot::Snapshot;
-use crate::telemetry::{Counters, Decision, Metrics};
+use crate::telemetry::{Count, Counters, Decision, Metrics};
 use statusgate_core::engine::{Action, Finding, StatusWrite, Verdict};
 use statusgate_core::model::{Subject, Webhook};
 use statusgate_core::wire::AdmissionRequest;
@@ -31,22 +31,16 @@ pub(super) fn decision(
     for &policy in &verdict.policies {
         let policy = usize::from(policy);
         let decision = of_policy(verdict, Some(policy));
-        if let Some(counter) = counters.decision(webhook, policy, decision) {
-            counter.inc();
-        }
+        counters.decision(webhook, policy, decision).into_iter().for_each(Count::inc);
     }
     for finding in &verdict.findings {
         for (policy, action) in finding.reported_by() {
-            let counter = counters.finding(policy.index(), finding.rule.index(), action as usize);
-            if let Some(counter) = counter {
-                counter.inc();
-            }
+            let counter = counters.finding(policy.index(), finding.rule.index(), action);
+            counter.into_iter().for_each(Count::inc);
         }
     }
     for (policy, change) in &verdict.changes {
-        if let Some(counter) = counters.change(policy.index(), *change as usize) {
-            counter.inc();
-        }
+        counters.change(policy.index(), *change).into_iter().for_each(Count::inc);
     }
     if verdict.patch_failed {
         metrics.server.patch_failures.inc();

@@ -20,7 +20,7 @@ use tracing_appender::non_blocking::ErrorCounter;
 use super::Scrape;
 use super::histogram::{ByWebhook, Histogram};
 use super::managed::Managed;
-use super::policies::{Counters, Declared, Names, Store};
+use super::policies::{Counters, Declared, Store};
 use super::register::metrics;
 use statusgate_core::model::Webhook;
 
@@ -92,12 +92,8 @@ impl Metrics {
 
     /// Looks up the counters of these policies, in their order. The counters of a removed policy are no longer
     /// shown.
-    pub fn counters<'n>(
-        &self,
-        names: Names,
-        policies: impl Iterator<Item = Declared<'n>>,
-    ) -> Counters {
-        self.of_policies.load(names, policies)
+    pub fn counters<'n>(&self, policies: impl Iterator<Item = Declared<'n>>) -> Counters {
+        self.of_policies.load(policies)
     }
 
     /// The counters of a webhook.

@@ -21,7 +21,7 @@ pub use causes::with_causes;
 pub use histogram::Histogram;
 pub use logs::{FilterFile, Format, Logs};
 pub use metrics::{Metrics, ServerMetrics, WebhookMetrics};
-pub use policies::{Count, Counters, Decision, Declared, Names};
+pub use policies::{Count, Counters, Decision, Declared};
 pub use writes::Writes;
 
 /// The content of `/metrics`.

@@ -1,7 +1,7 @@
 //! The counters of policies: decisions by webhook, findings by rule and action, changes by reason, status writes.
 //!
 //! A thousand policies have 40,000 findings to count. A family of prometheus-client has a map entry, two
-//! strings and an allocation for each of them; here it is one number in an array of the policy.
+//! strings and an allocation for each of them; here it is one number in an array of its rule.
 
 mod encode;
 
@@ -12,16 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) use encode::encode;
 
 use super::writes::{ByResource, Writes};
+use statusgate_core::engine::{Action, Change};
 use statusgate_core::model::Webhook;
-
-/// The values of labels, by their position.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Names {
-    /// The actions of findings.
-    pub actions: [&'static str; 4],
-    /// The reasons of changes.
-    pub changes: [&'static str; 5],
-}
 
 /// A policy with the names that its counters need.
 #[derive(Clone, Debug)]
@@ -75,13 +67,13 @@ impl Counters {
     }
 
     /// The counter of the findings of a rule with an action. `None` for an unknown position.
-    pub fn finding(&self, policy: usize, rule: usize, action: usize) -> Option<&Count> {
-        self.0.get(policy)?.rules.counts.get(rule)?.get(action)
+    pub fn finding(&self, policy: usize, rule: usize, action: Action) -> Option<&Count> {
+        self.0.get(policy)?.rules.counts.get(rule)?.get(action as usize)
     }
 
     /// The counter of a policy's changes for a reason. `None` for an unknown position.
-    pub fn change(&self, policy: usize, change: usize) -> Option<&Count> {
-        self.0.get(policy)?.policy.changes.get(change)
+    pub fn change(&self, policy: usize, change: Change) -> Option<&Count> {
+        self.0.get(policy)?.policy.changes.get(change as usize)
     }
 
     /// The counters of the status writes of a policy's resource. `None` for an unknown position.
@@ -137,7 +129,6 @@ pub(super) struct Store(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    names: Names,
     policies: BTreeMap<Arc<str>, Loaded>,
     /// Policies of one convention share a list of ids, and one of phases.
     lists: HashSet<Ids>,
@@ -148,8 +139,6 @@ struct Loaded {
     policy: Policy,
     rules: Arc<Rules>,
     writes: ByResource,
-    /// Those of earlier documents in which a review may still count.
-    earlier: Vec<Arc<Rules>>,
 }
 
 /// The ids of a policy's rules or the names of its phases, in their order.
@@ -160,26 +149,24 @@ pub(super) type Ids = Arc<[Box<str>]>;
 struct Policy {
     name: Arc<str>,
     decisions: Arc<[[Count; Decision::ALL.len()]; Webhook::ALL.len()]>,
-    changes: Arc<[Count; 5]>,
+    changes: Arc<[Count; Change::ALL.len()]>,
 }
 
+/// By the discriminants of [`Action`].
+type ByAction = [Count; Action::WORST_FIRST.len()];
+
 /// The counters of a policy's rules.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rules {
     ids: Ids,
-    /// By rule and action.
-    counts: Box<[[Count; 4]]>,
+    /// By rule and action. Shared with earlier documents, in which a review may still count.
+    counts: Box<[Arc<ByAction>]>,
 }
 
 impl Store {
     /// Looks up the counters of these policies, and creates those that are new.
-    pub(super) fn load<'n>(
-        &self,
-        names: Names,
-        policies: impl Iterator<Item = Declared<'n>>,
-    ) -> Counters {
+    pub(super) fn load<'n>(&self, policies: impl Iterator<Item = Declared<'n>>) -> Counters {
         let mut known = self.lock();
-        known.names = names;
         let mut before = std::mem::take(&mut known.policies);
         let mut load = |policy: Declared<'n>| known.load(before.remove(policy.name), policy);
         let counters = policies.map(&mut load).collect();
@@ -196,13 +183,13 @@ impl Store {
 impl Known {
     fn load(&mut self, before: Option<Loaded>, policy: Declared<'_>) -> Current {
         let (ids, phases) = (self.share(policy.rules), self.share(policy.phases));
-        let mut loaded = match before {
-            None => {
-                let (policy, rules) = (Policy::new(policy.name.into()), Rules::new(ids).into());
-                Loaded { policy, rules, writes: ByResource::new(), earlier: Vec::new() }
-            }
-            Some(before) => before.with_rules(ids),
-        };
+        let mut loaded = before.unwrap_or_else(|| {
+            let (policy, rules) = (Policy::new(policy.name.into()), Arc::default());
+            Loaded { policy, rules, writes: ByResource::new() }
+        });
+        if loaded.rules.ids != ids {
+            loaded.rules = Arc::new(loaded.rules.with_ids(ids));
+        }
         let before = std::mem::take(&mut loaded.writes);
         let resources = policy.resources.into_iter().map(|resource| {
             let writes = Writes::of(&before, &resource, &phases);
@@ -226,39 +213,6 @@ impl Known {
     }
 }
 
-impl Loaded {
-    fn with_rules(mut self, ids: Ids) -> Self {
-        let mut unused = Vec::new();
-        if self.rules.ids != ids {
-            self.earlier.push(std::mem::replace(&mut self.rules, Rules::new(ids).into()));
-        }
-        for earlier in std::mem::take(&mut self.earlier) {
-            // No review holds its only owner.
-            match Arc::try_unwrap(earlier) {
-                Ok(rules) => unused.push(rules),
-                Err(used) => self.earlier.push(used),
-            }
-        }
-        for rules in unused {
-            self.rules.add(&rules);
-        }
-        self
-    }
-
-    /// The ids of the rules, each with its counts by action. `None` is not shown.
-    fn counts(&self) -> impl Iterator<Item = (&str, [Option<u64>; 4])> {
-        self.rules.ids.iter().zip(&self.rules.counts).map(|(id, counts)| {
-            let mut sums = counts.each_ref().map(Count::get);
-            for earlier in self.earlier.iter().filter_map(|rules| rules.of(id)) {
-                for (sum, count) in sums.iter_mut().zip(earlier) {
-                    *sum = [*sum, count.get()].into_iter().flatten().reduce(u64::wrapping_add);
-                }
-            }
-            (&**id, sums)
-        })
-    }
-}
-
 impl Policy {
     fn new(name: Arc<str>) -> Self {
         let policy = Self { name, decisions: Arc::default(), changes: Arc::default() };
@@ -268,25 +222,19 @@ impl Policy {
 }
 
 impl Rules {
-    fn new(ids: Ids) -> Self {
-        let counts = ids.iter().map(|_| Default::default()).collect();
+    /// The counters of these rules. Those of rules that are here, too, continue.
+    fn with_ids(&self, ids: Ids) -> Self {
+        let counts = ids.iter().map(|id| {
+            let place = self.ids.iter().position(|known| known == id);
+            place.and_then(|place| self.counts.get(place)).cloned().unwrap_or_default()
+        });
+        let counts = counts.collect();
         Self { ids, counts }
     }
 
-    fn of(&self, id: &str) -> Option<&[Count; 4]> {
-        self.counts.get(self.ids.iter().position(|known| **known == *id)?)
-    }
-
-    /// Adds the counts of the rules that both have.
-    fn add(&self, other: &Self) {
-        for (id, counts) in self.ids.iter().zip(&self.counts) {
-            for (count, other) in counts.iter().zip(other.of(id).into_iter().flatten()) {
-                if let Some(more) = other.get() {
-                    count.create();
-                    count.0.fetch_add(more, Relaxed);
-                }
-            }
-        }
+    /// The rules, each with its counters.
+    fn iter(&self) -> impl Iterator<Item = (&str, &ByAction)> {
+        self.ids.iter().zip(&self.counts).map(|(id, counts)| (&**id, &**counts))
     }
 }
 
@@ -296,8 +244,6 @@ mod tests {
     use prometheus_client::registry::Registry;
     use statusgate_core::engine::{StatusChange, StatusWrite};
 
-    const ACTIONS: [&str; 4] = ["audit", "warn", "repair", "deny"];
-
     fn load(store: &Store, policies: &[(&str, &[&str])]) -> Counters {
         let policies = policies.iter().map(|(name, rules)| Declared {
             name,
@@ -305,20 +251,19 @@ mod tests {
             resources: Vec::new(),
             phases: Vec::new(),
         });
-        let names = Names { actions: ACTIONS, ..Names::default() };
-        store.load(names, policies)
+        store.load(policies)
     }
 
     fn shown(store: &Store) -> Vec<String> {
         let known = store.lock();
         let policies = known.policies.values();
         let rules = policies.flat_map(|loaded| {
-            loaded.counts().map(|(rule, counts)| (&loaded.policy.name, rule, counts))
+            loaded.rules.iter().map(|(rule, counts)| (&loaded.policy.name, rule, counts))
         });
         let counts = rules.flat_map(|(policy, rule, counts)| {
-            let counts = counts.into_iter().zip(ACTIONS);
+            let counts = counts.iter().zip(Action::WORST_FIRST);
             counts.filter_map(move |(count, action)| {
-                Some(format!("{policy} {rule} {action} {}", count?))
+                Some(format!("{policy} {rule} {} {}", action.label(), count.get()?))
             })
         });
         counts.collect()
@@ -329,12 +274,21 @@ mod tests {
         let store = Store::default();
         let counters = load(&store, &[("p", &["a", "b"])]);
         assert_eq!(shown(&store), [""; 0]);
-        counters.finding(0, 0, 3).unwrap().create();
-        counters.finding(0, 0, 3).unwrap().create();
-        counters.finding(0, 1, 1).unwrap().inc();
-        counters.finding(0, 1, 1).unwrap().inc();
+        counters.finding(0, 0, Action::Deny).unwrap().create();
+        counters.finding(0, 0, Action::Deny).unwrap().create();
+        counters.finding(0, 1, Action::Warn).unwrap().inc();
+        counters.finding(0, 1, Action::Warn).unwrap().inc();
         assert_eq!(shown(&store), ["p a deny 0", "p b warn 2"]);
-        assert!(counters.finding(0, 2, 0).is_none() && counters.finding(1, 0, 0).is_none());
+        assert!(
+            counters.finding(0, 2, Action::Deny).is_none()
+                && counters.finding(1, 0, Action::Deny).is_none()
+        );
+    }
+
+    #[test]
+    fn each_action_and_change_is_at_its_position() {
+        assert!(Action::WORST_FIRST.iter().enumerate().all(|(place, of)| *of as usize == place));
+        assert!(Change::ALL.iter().enumerate().all(|(place, of)| *of as usize == place));
     }
 
     #[test]
@@ -344,7 +298,7 @@ mod tests {
             let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             let (rules, resources, phases) = (Vec::new(), own(resources), own(phases));
             let policy = Declared { name: "p", rules, resources, phases };
-            store.load(Names::default(), [policy].into_iter())
+            store.load([policy].into_iter())
         };
         let write = |counters: &Counters, resource| {
             let change = StatusChange::Times;
@@ -385,14 +339,14 @@ mod tests {
     fn counters_continue_after_a_reload_in_another_order() {
         let store = Store::default();
         let first = load(&store, &[("p", &["a", "b"]), ("q", &["a"])]);
-        first.finding(0, 1, 0).unwrap().inc();
-        first.finding(1, 0, 0).unwrap().inc();
+        first.finding(0, 1, Action::Audit).unwrap().inc();
+        first.finding(1, 0, Action::Audit).unwrap().inc();
         first.decision(Webhook::Validate, 0, Decision::Denied).unwrap().inc();
         let second = load(&store, &[("p", &["c", "b"])]);
-        second.finding(0, 1, 0).unwrap().inc();
+        second.finding(0, 1, Action::Audit).unwrap().inc();
         // A review that began before the reload.
-        first.finding(0, 1, 0).unwrap().inc();
-        first.finding(1, 0, 0).unwrap().inc();
+        first.finding(0, 1, Action::Audit).unwrap().inc();
+        first.finding(1, 0, Action::Audit).unwrap().inc();
         assert_eq!(shown(&store), ["p b audit 3"]);
         let denied = second.decision(Webhook::Validate, 0, Decision::Denied).unwrap();
         assert_eq!(denied.get(), Some(1));
@@ -400,7 +354,7 @@ mod tests {
         let third = load(&store, &[("p", &["a", "b"]), ("q", &["a"])]);
         assert_eq!(shown(&store), ["p b audit 3"], "none of a and q, which were away");
         drop(second);
-        third.finding(0, 0, 0).unwrap().inc();
+        third.finding(0, 0, Action::Audit).unwrap().inc();
         load(&store, &[("p", &["b", "a"])]);
         assert_eq!(shown(&store), ["p b audit 3", "p a audit 1"]);
         assert_eq!(store.lock().lists.len(), 3, "one more is in use by the third");

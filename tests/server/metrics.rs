@@ -5,8 +5,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use statusgate::telemetry::{Count, Declared, Metrics, Names, Scrape};
-use statusgate_core::engine::{Change, StatusChange, StatusWrite, decide};
+use statusgate::telemetry::{Count, Declared, Metrics, Scrape};
+use statusgate_core::engine::{Action, Change, StatusChange, StatusWrite, decide};
 use statusgate_core::model::{Object, Resource, Subject, Webhook};
 use statusgate_core::policy::PolicySet;
 
@@ -43,12 +43,11 @@ fn the_table_of_the_docs_has_every_metric_with_its_type_and_labels() {
 fn used() -> Metrics {
     let metrics = Metrics::new(None);
     metrics.of(Webhook::Mutate).request(200);
-    let names = Names { actions: ["action"; 4], changes: ["change"; 5] };
     let name = |name: &str| vec![name.to_owned()];
     let (rules, resources, phases) = (name("rule"), name("resource"), name("phase"));
     let policy = Declared { name: "policy", rules, resources, phases };
-    let counters = metrics.counters(names, [policy].into_iter());
-    counters.finding(0, 0, 0).into_iter().for_each(Count::create);
+    let counters = metrics.counters([policy].into_iter());
+    counters.finding(0, 0, Action::Deny).into_iter().for_each(Count::create);
     let (change, seconds) = (StatusChange::Content, Some(0));
     let write =
         StatusWrite { change, phases: Some((0, 0)), in_phase: seconds, age_when_current: seconds };

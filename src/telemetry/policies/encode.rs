@@ -9,6 +9,7 @@ use prometheus_client::registry::Registry;
 
 use super::super::writes::{Labels, Writes};
 use super::{Decision, Known, Loaded, Store};
+use statusgate_core::engine::{Action, Change};
 use statusgate_core::model::Webhook;
 
 impl Store {
@@ -82,8 +83,7 @@ fn decisions(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     for Loaded { policy, .. } in known.policies.values() {
         for webhook in Webhook::ALL {
             for decision in Decision::ALL {
-                let count = policy.decisions.get(webhook as usize);
-                let count = count.and_then(|counts| counts.get(decision as usize)?.get());
+                let count = policy.decisions[webhook as usize][decision as usize].get();
                 let labels = [
                     ("policy", &*policy.name),
                     ("webhook", webhook.name()),
@@ -97,12 +97,12 @@ fn decisions(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
 }
 
 fn findings(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for loaded in known.policies.values() {
-        for (rule, counts) in loaded.counts() {
-            for (action, count) in known.names.actions.iter().zip(counts) {
+    for Loaded { policy, rules, .. } in known.policies.values() {
+        for (rule, counts) in rules.iter() {
+            for (action, count) in Action::WORST_FIRST.iter().zip(counts) {
                 let labels =
-                    [("policy", &*loaded.policy.name), ("rule", rule), ("action", *action)];
-                encode(encoder, labels, count)?;
+                    [("policy", &*policy.name), ("rule", rule), ("action", action.label())];
+                encode(encoder, labels, count.get())?;
             }
         }
     }
@@ -111,8 +111,8 @@ fn findings(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
 
 fn changes(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     for Loaded { policy, .. } in known.policies.values() {
-        for (change, count) in known.names.changes.iter().zip(&*policy.changes) {
-            let labels = [("policy", &*policy.name), ("change", *change)];
+        for (change, count) in Change::ALL.iter().zip(&*policy.changes) {
+            let labels = [("policy", &*policy.name), ("change", change.label())];
             encode(encoder, labels, count.get())?;
         }
     }
