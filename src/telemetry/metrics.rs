@@ -19,14 +19,29 @@ use tracing_appender::non_blocking::ErrorCounter;
 
 use super::Scrape;
 use super::histogram::{ByWebhook, Histogram};
-use super::managed::Managed;
 use super::policies::{Counters, Declared, Store};
 use super::register::metrics;
 use statusgate_core::model::Webhook;
 
 metrics! {
-    /// The metrics without webhooks and policies.
+    /// The metrics without webhooks and policies. Those of calls, watches, registrations and documents are
+    /// recorded outside of requests, so a lock for each is no cost.
     pub struct ServerMetrics {
+        /// Requests to the API server by purpose and outcome: success, not_found, conflict, rejected,
+        /// unavailable, no_response.
+        api_requests: Family<Labels<2>, Counter> = "api_requests",
+        /// Time of the last event or list of a watch, in seconds since 1970.
+        watch_last_event: Family<Labels<1>, Gauge> = "watch_last_event_timestamp_seconds",
+        /// 1 while a watch fails and its last known content is in use.
+        watch_failing: Family<Labels<1>, Gauge> = "watch_failing",
+        /// 1 if the webhook configuration in the cluster is as it has to be.
+        registration_in_sync: Family<Labels<1>, Gauge> = "registration_in_sync",
+        /// Documents in the cluster by kind and state: accepted, rejected.
+        documents: Family<Labels<2>, Gauge> = "documents",
+        /// Replicas that renew their Lease, this one included; 0 without managed parts.
+        replicas: Gauge = "replicas",
+        /// Resources of policies that no CustomResourceDefinition defines; 0 without --manage-webhooks.
+        resources_without_crd: Gauge = "resources_without_crd",
         /// Patches that did not apply on replay and were not sent: a bug in statusgate.
         pub patch_failures: Counter = "patch_failures",
         /// Open webhook connections.
@@ -60,7 +75,6 @@ pub struct Metrics {
     /// By the discriminants of [`Webhook`].
     webhooks: [WebhookMetrics; Webhook::ALL.len()],
     of_policies: Store,
-    pub(super) managed: Managed,
     /// The others.
     pub server: ServerMetrics,
 }
@@ -73,21 +87,19 @@ impl Metrics {
         let unmatched = Family::<Labels<1>, Counter>::default();
         let webhooks =
             Webhook::ALL.map(|webhook| WebhookMetrics::new(webhook.name(), &requests, &unmatched));
-        let latencies = webhooks.iter().map(|metrics| metrics.latency.clone());
-        let names = Webhook::ALL.map(Webhook::name);
-        let durations = ByWebhook(names.into_iter().zip(latencies).collect());
+        let latencies = webhooks.each_ref().map(|metrics| Arc::clone(&metrics.latency));
+        let durations = Webhook::ALL.map(Webhook::name).into_iter().zip(latencies).collect();
         let help = "Requests on the webhook paths, by HTTP code";
         registry.register("requests", help, requests);
         registry.register("unmatched", "Reviews that no policy selects", unmatched);
         let help = "Time from the end of a request's head to its response";
-        registry.register("request_duration_seconds", help, durations);
+        registry.register("request_duration_seconds", help, ByWebhook(durations));
         let help = "Log lines dropped because the log queue was full";
         registry.register("log_lines_dropped", help, DroppedLines(dropped_lines));
         let of_policies = Store::default();
         of_policies.register(&mut registry);
-        let managed = Managed::register(&mut registry);
         let server = ServerMetrics::register(&mut registry);
-        Self { registry, webhooks, of_policies, managed, server }
+        Self { registry, webhooks, of_policies, server }
     }
 
     /// Looks up the counters of these policies, in their order. The counters of a removed policy are no longer
@@ -98,13 +110,7 @@ impl Metrics {
 
     /// The counters of a webhook.
     pub const fn of(&self, webhook: Webhook) -> &WebhookMetrics {
-        let [mutate, validate, mandatory, agreement] = &self.webhooks;
-        match webhook {
-            Webhook::Mutate => mutate,
-            Webhook::Validate => validate,
-            Webhook::Mandatory => mandatory,
-            Webhook::Agreement => agreement,
-        }
+        &self.webhooks[webhook as usize]
     }
 
     /// Counts one failed handshake.
@@ -138,6 +144,62 @@ impl Metrics {
     /// Records that the files on disk are again those in use.
     pub fn reload_recovered(&self, what: &'static str) {
         self.server.reload_failing.get_or_create(&[("what", what)]).set(0);
+    }
+
+    /// Counts one request to the API server. `code` is the HTTP status; `None` if there was no response.
+    pub fn api_request(&self, purpose: &'static str, code: Option<u16>) {
+        let labels = [("purpose", purpose), ("outcome", outcome(code))];
+        self.server.api_requests.get_or_create(&labels).inc();
+    }
+
+    /// Records an event or a complete list of a watch.
+    pub fn watch_event(&self, what: &'static str, now_seconds: i64) {
+        self.server.watch_last_event.get_or_create(&[("what", what)]).set(now_seconds);
+        self.server.watch_failing.get_or_create(&[("what", what)]).set(0);
+    }
+
+    /// Records that a watch failed. The next event ends this state.
+    pub fn watch_failed(&self, what: &'static str) {
+        self.server.watch_failing.get_or_create(&[("what", what)]).set(1);
+    }
+
+    /// Records whether a webhook configuration in the cluster is as it has to be.
+    pub fn registration_in_sync(&self, configuration: &'static str, in_sync: bool) {
+        let labels = [("configuration", configuration)];
+        self.server.registration_in_sync.get_or_create(&labels).set(in_sync.into());
+    }
+
+    /// Records how many resources of policies no CustomResourceDefinition defines.
+    pub fn resources_without_crd(&self, count: usize) {
+        self.server.resources_without_crd.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Records the documents of a kind in the cluster. A rejected one is not in use, or only its last valid
+    /// version.
+    pub fn documents(&self, kind: &'static str, accepted: usize, rejected: usize) {
+        for (state, count) in [("accepted", accepted), ("rejected", rejected)] {
+            let labels = [("kind", kind), ("state", state)];
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.server.documents.get_or_create(&labels).set(count);
+        }
+    }
+
+    /// Records the replicas that are alive, this one included.
+    pub fn replicas(&self, alive: usize) {
+        self.server.replicas.set(i64::try_from(alive).unwrap_or(i64::MAX));
+    }
+}
+
+/// A missing object and a conflict are part of normal operation: the first replica creates objects, and
+/// compare-and-swap fails for the others.
+const fn outcome(code: Option<u16>) -> &'static str {
+    match code {
+        Some(..400) => "success",
+        Some(404) => "not_found",
+        Some(409) => "conflict",
+        Some(429 | 500..) => "unavailable",
+        Some(_) => "rejected",
+        None => "no_response",
     }
 }
 
@@ -215,4 +277,46 @@ pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
 struct RequestLabels {
     webhook: &'static str,
     code: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::Scrape;
+
+    #[test]
+    fn requests_are_counted_by_the_class_of_their_response() {
+        let metrics = Metrics::new(None);
+        for code in [Some(200), Some(201), Some(404), Some(409), Some(403), Some(429), Some(503)] {
+            metrics.api_request("registrations", code);
+        }
+        metrics.api_request("registrations", None);
+        let text = metrics.encode().unwrap();
+        for (outcome, count) in [
+            ("success", 2),
+            ("not_found", 1),
+            ("conflict", 1),
+            ("rejected", 1),
+            ("unavailable", 2),
+            ("no_response", 1),
+        ] {
+            let line = format!(
+                r#"statusgate_api_requests_total{{purpose="registrations",outcome="{outcome}"}} {count}"#
+            );
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_event_ends_the_failure_of_its_watch() {
+        let metrics = Metrics::new(None);
+        let failing = |value: &str| {
+            let line = format!("statusgate_watch_failing{{what=\"documents\"}} {value}\n");
+            metrics.encode().unwrap().contains(&line)
+        };
+        metrics.watch_failed("documents");
+        assert!(failing("1"));
+        metrics.watch_event("documents", 1000);
+        assert!(failing("0"));
+    }
 }

@@ -9,7 +9,6 @@ pub mod audit;
 mod causes;
 pub mod histogram;
 pub mod logs;
-pub mod managed;
 pub mod metrics;
 pub mod policies;
 mod register;
