@@ -68,8 +68,8 @@ pub(super) async fn serve(stream: TcpStream, connections: &Connections) {
                     serve_http2(stream, connections).await;
                 }
                 Ok(Ok(stream)) => serve_http1(stream, connections).await,
-                Ok(Err(error)) => failures.record(handshake::Failure::of(&error), &error, metrics),
-                Err(elapsed) => failures.record(handshake::Failure::Timeout, &elapsed, metrics),
+                Ok(Err(error)) => failures.record(handshake::reason(&error), &error, metrics),
+                Err(elapsed) => failures.record(handshake::TIMEOUT, &elapsed, metrics),
             }
         }
     }

@@ -180,7 +180,7 @@ impl Opening {
             transport: Transport::Tls {
                 tls: Arc::clone(&tls),
                 metrics: Arc::clone(&metrics),
-                failures: HandshakeLog::new(),
+                failures: HandshakeLog::default(),
             },
             router,
             stage: stage.clone(),
