@@ -85,6 +85,8 @@ fn log(
 ) {
     let decision = of_policy(verdict, None);
     let Subject { resource, subresource, operation, writer, .. } = &request.subject;
+    let policies = Joined(policies(counters, verdict));
+    let rules = Joined(verdict.findings.iter().map(|finding| &**finding.rule));
     // A macro, because the level of an event is part of its call site.
     macro_rules! event {
         ($level:ident) => {
@@ -101,8 +103,8 @@ fn log(
                 operation = operation.name(),
                 user = &*writer.user,
                 dry_run = request.dry_run,
-                policies = %Policies(counters, verdict),
-                rules = %Rules(verdict),
+                %policies,
+                %rules,
                 "decision"
             )
         };
@@ -118,8 +120,8 @@ pub(super) fn attributes(
     verdict: &Verdict<'_>,
 ) -> Vec<KeyValue> {
     let Subject { resource, subresource, operation, .. } = &request.subject;
-    let policies = verdict.policies.iter().filter_map(|&index| counters.policy(usize::from(index)));
-    let policies: Vec<StringValue> = policies.map(|policy| policy.to_owned().into()).collect();
+    let policies = policies(counters, verdict).map(|policy| policy.to_owned().into());
+    let policies: Vec<StringValue> = policies.collect();
     let mut rules: Vec<StringValue> = Vec::new();
     for finding in &verdict.findings {
         if rules.len() < MAX_RULES && !rules.iter().any(|rule| rule.as_str() == &**finding.rule) {
@@ -165,32 +167,27 @@ fn of_policy(verdict: &Verdict<'_>, policy: Option<usize>) -> Decision {
     if verdict.patch.is_some() { strongest.max(Decision::Patched) } else { strongest }
 }
 
+/// The names of the policies that select the object.
+fn policies<'v>(
+    counters: &'v Counters,
+    verdict: &'v Verdict<'_>,
+) -> impl Iterator<Item = &'v str> + Clone {
+    verdict.policies.iter().filter_map(|&index| counters.policy(usize::from(index)))
+}
+
 /// Comma-separated names, formatted only if the event is logged.
-struct Policies<'a>(&'a Counters, &'a Verdict<'a>);
+struct Joined<I>(I);
 
-impl fmt::Display for Policies<'_> {
+impl<'n, I: Iterator<Item = &'n str> + Clone> fmt::Display for Joined<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.1.policies.iter().filter_map(|&index| self.0.policy(usize::from(index)));
-        joined(f, names)
-    }
-}
-
-struct Rules<'a>(&'a Verdict<'a>);
-
-impl fmt::Display for Rules<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        joined(f, self.0.findings.iter().map(|finding| &**finding.rule))
-    }
-}
-
-fn joined<'n>(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'n str>) -> fmt::Result {
-    for (position, name) in names.enumerate() {
-        if position > 0 {
-            f.write_str(",")?;
+        for (position, name) in self.0.clone().enumerate() {
+            if position > 0 {
+                f.write_str(",")?;
+            }
+            f.write_str(name)?;
         }
-        f.write_str(name)?;
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]
