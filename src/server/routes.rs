@@ -57,13 +57,6 @@ pub(super) fn router(handler: Arc<Handler>) -> Router {
     router.fallback(async || Rejection::NotFound).with_state(handler)
 }
 
-async fn documents(State(handler): State<Arc<Handler>>, request: Request) -> Response {
-    match answer_document(&handler, request).await {
-        Ok(reply) => reply.into_response(),
-        Err(rejection) => rejection.into_response(),
-    }
-}
-
 async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Response {
     let mut count = RequestCount::start(&handler, webhook, request.headers());
     let response = match answer(&handler, webhook, request, count.span.is_some()).await {
@@ -84,9 +77,12 @@ async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Re
     response
 }
 
-async fn answer_document(handler: &Arc<Handler>, request: Request) -> Result<Reply, Rejection> {
+async fn documents(
+    State(handler): State<Arc<Handler>>,
+    request: Request,
+) -> Result<Reply, Rejection> {
     let Some(review) = handler.documents.clone() else { return Err(Rejection::NotFound) };
-    let (body, _share) = read(handler, request).await?;
+    let (body, _share) = read(&handler, request).await?;
     blocking(move || review(&body.bytes)).await
 }
 
