@@ -20,7 +20,6 @@ mod activity;
 pub mod admit;
 mod body;
 mod budget;
-mod clock;
 mod connection;
 mod drain;
 mod handshake;
@@ -29,7 +28,6 @@ mod listener;
 mod observe;
 mod policies;
 mod probe_port;
-mod readiness;
 mod rejection;
 mod reload;
 mod routes;
@@ -41,6 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use jiff::Timestamp;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -58,11 +57,9 @@ use crate::telemetry::{Metrics, Scrape, traces};
 use crate::tls::{CertificateError, ServerTls};
 use statusgate_core::policy::{Diagnostics, Source};
 
-pub use self::clock::now;
 pub use self::drain::{End, Stage};
 pub use self::policies::PolicyStore;
-pub use self::probe_port::ProbePort;
-pub use self::readiness::Readiness;
+pub use self::probe_port::{ProbePort, Readiness};
 pub use self::routes::DocumentReview;
 pub use self::settings::{BODY_BYTES, CertificateSource, Limits, ServerSettings};
 
@@ -223,6 +220,12 @@ impl Opening {
         });
         Ok(Running { address, probe_address, tls, signal, server })
     }
+}
+
+/// The current time. Everything else takes it as an argument.
+#[expect(clippy::disallowed_methods, reason = "this is the edge where time enters")]
+pub fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 /// The time for the last spans at the end.

@@ -5,7 +5,7 @@
 //! port, so that the shutdown can be observed.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,7 +21,6 @@ use super::StartError;
 use super::connection::{Connections, Transport};
 use super::drain::{Lifecycle, Stage};
 use super::listener::Listener;
-use super::readiness::Readiness;
 use crate::telemetry::Scrape;
 
 /// A listener for probes. Dropping it closes the port immediately.
@@ -73,6 +72,32 @@ impl ProbePort {
     }
 }
 
+/// The reasons why a server is not ready, as `/readyz` lists them.
+#[derive(Clone, Debug, Default)]
+pub struct Readiness(Arc<Mutex<Vec<&'static str>>>);
+
+impl Readiness {
+    /// A server that is not ready for these reasons.
+    pub fn blocked_by<const N: usize>(reasons: [&'static str; N]) -> Self {
+        Self(Arc::new(Mutex::new(reasons.into())))
+    }
+
+    /// Adds a reason.
+    pub fn block(&self, reason: &'static str) {
+        self.lock().push(reason);
+    }
+
+    /// Removes a reason.
+    pub fn unblock(&self, reason: &'static str) {
+        self.lock().retain(|known| *known != reason);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<&'static str>> {
+        // A panic cannot leave a list of words half-changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Probed {
     readiness: Readiness,
@@ -92,13 +117,11 @@ fn router(probed: Probed) -> Router {
 }
 
 async fn readyz(State(probed): State<Probed>) -> Response {
-    let reasons = probed.readiness.reasons();
-    if reasons.is_empty() {
-        return "ok\n".into_response();
+    let reasons = probed.readiness.lock().join("\n");
+    match &*reasons {
+        "" => "ok\n".into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, reasons + "\n").into_response(),
     }
-    let mut text = reasons.join("\n");
-    text.push('\n');
-    (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
 }
 
 async fn metrics(State(probed): State<Probed>) -> Response {

@@ -19,9 +19,9 @@ use tokio::sync::Mutex;
 use super::admit::{self, Reply};
 use super::body::{self, BodyLimits, ReceivedBody};
 use super::budget::{Budget, Share};
+use super::observe;
 use super::rejection::{Overload, Rejection};
 use super::snapshot::Snapshot;
-use super::{clock, observe};
 use crate::telemetry::{Metrics, WebhookMetrics, traces};
 use statusgate_core::model::Webhook;
 
@@ -143,7 +143,7 @@ async fn blocking<T: Send + 'static>(
 
 /// Judges a review. The attributes describe it if it is traced.
 fn judge(handler: &Handler, webhook: Webhook, body: &[u8], traced: bool) -> (Reply, Vec<KeyValue>) {
-    let (snapshot, now) = (handler.snapshot.load(), clock::now());
+    let (snapshot, now) = (handler.snapshot.load(), super::now());
     let mut attributes = Vec::new();
     let reply = admit::admit(&snapshot.policies, webhook, body, now, |request, verdict| {
         observe::decision(&handler.metrics, &snapshot, webhook, request, verdict, now);
