@@ -10,9 +10,8 @@ use jiff::SignedDuration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use super::context::{Context, set_if_changed};
+use super::context::{Context, Trouble, set_if_changed};
 use super::exchange::Replica;
-use super::trouble::Trouble;
 use crate::cluster::{ClusterError, Secret};
 use crate::telemetry::with_causes;
 use crate::tls::Bundle;

@@ -1,5 +1,6 @@
 //! What all parts of the manager use.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -7,9 +8,8 @@ use tokio::sync::watch;
 
 use super::exchange::Exchange;
 use super::options::ManagerOptions;
-use super::trouble::Trouble;
 use crate::cluster::Cluster;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, with_causes};
 
 /// What all parts of the manager use.
 #[derive(Clone)]
@@ -68,4 +68,30 @@ pub(super) fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) 
         *known = value;
         changed
     });
+}
+
+/// The last error of a loop, so that each different one is logged once.
+#[derive(Debug, Default)]
+pub(super) struct Trouble(String);
+
+impl Trouble {
+    /// Logs an error that is not the last one. `what` is the failed action.
+    pub(super) fn begin(&mut self, what: &str, error: &(dyn Error + 'static)) {
+        self.begin_with(what, with_causes(error));
+    }
+
+    pub(super) fn begin_with(&mut self, what: &str, error: String) {
+        if self.0 != error {
+            tracing::warn!(error, "cannot {what}: the server tries again");
+            self.0 = error;
+        }
+    }
+
+    /// Logs the end of the errors.
+    pub(super) fn end(&mut self, what: &str) {
+        if !self.0.is_empty() {
+            tracing::info!("can {what} again");
+            self.0.clear();
+        }
+    }
 }

@@ -12,9 +12,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::context::Context;
+use super::context::{Context, Trouble};
 use super::registry::{DocumentId, Registry};
-use super::trouble::Trouble;
 use crate::cluster::{DocumentEvent, DocumentWatch};
 use crate::manifests::crds::plural;
 use crate::server::PolicyStore;

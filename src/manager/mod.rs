@@ -25,7 +25,6 @@ pub mod registrations;
 pub mod registry;
 pub mod replicas;
 pub mod review;
-mod trouble;
 mod writes;
 
 use std::path::Path;
@@ -37,11 +36,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::certificates::Certificates;
+use self::context::Trouble;
 use self::documents::Documents;
 use self::exchange::Exchange;
 use self::registrations::Registrar;
 use self::replicas::Replicas;
-use self::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError};
 use crate::server::{CertificateSource, Opening, PolicyStore, Running, ServerSettings, StartError};
 

@@ -14,8 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::writes::{Managed, RegistrationWrite, is_ours, rules_of, separates, webhooks, writes};
-use super::context::{Context, set_if_changed};
-use super::trouble::Trouble;
+use super::context::{Context, Trouble, set_if_changed};
 use crate::cluster::ClusterError;
 use crate::cluster::registrations::{DefinitionEvent, Revision};
 use crate::manifests::registrations::{

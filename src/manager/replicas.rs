@@ -13,9 +13,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::context::{Context, set_if_changed};
+use super::context::{Context, Trouble, set_if_changed};
 use super::exchange::Replica;
-use super::trouble::Trouble;
 use crate::cluster::{ClusterError, Lease};
 use crate::tls::rotation::Lifetimes;
 

@@ -134,7 +134,7 @@ fn targets(filter: &str) -> Result<Targets, LogError> {
             // rustls warns at every handshake of clients that send an IP address as server name,
             // such as wrk and curl. `server::handshake` logs failures, with a rate limit.
             .with_target("rustls", level.min(LevelFilter::ERROR))
-            // kube warns at every attempt of a watch without permission. `manager::trouble` logs an error
+            // kube warns at every attempt of a watch without permission. `manager::context` logs an error
             // once.
             .with_target("kube_runtime", level.min(LevelFilter::ERROR))
             // It logs each failed request as an error, also without an API server. All errors are returned.

@@ -14,9 +14,8 @@ use tokio::time::{Instant, sleep};
 use super::{Documents, SharedRegistry};
 use crate::cluster::{ClusterError, StatusTarget};
 use crate::manager::conditions::Condition;
-use crate::manager::context::Context;
+use crate::manager::context::{Context, Trouble};
 use crate::manager::registry::{DocumentId, Entry};
-use crate::manager::trouble::Trouble;
 use crate::manager::writes::{View, Write};
 
 /// Writes the entries of this replica and the conditions of all documents.
