@@ -1,7 +1,6 @@
 //! The content of the Secret, as PEM texts and as a summary.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
 use base64::Engine as _;
@@ -172,13 +171,6 @@ impl Stored {
             certificates(Pem::of(CA_CRT, &self.texts.authorities)).unwrap_or_default();
         let found = authorities.iter().find(|der| fingerprint(der) == id);
         found.map(|der| to_pem(der)).unwrap_or_default()
-    }
-}
-
-// Written by hand: the texts contain keys.
-impl fmt::Debug for Stored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored").field("summary", &self.summary).finish_non_exhaustive()
     }
 }
 
