@@ -98,8 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let from_file = args.log_from.as_deref().map(FilterFile::read).transpose()?;
     let logs = Logs::start(format, from_file.as_ref().unwrap_or(&args.log))?;
     let log_from = args.log_from.clone().zip(from_file);
-    let filter = logs.filter.clone();
-    let log_from = log_from.map(|(path, used)| FilterFile { path, used, filter });
+    let log_from = log_from.map(|(path, used)| FilterFile { path, used, filter: logs.filter });
     logs::log_panics_without_their_message();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -111,7 +110,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         certificate: args.certificate(),
         log_from,
         traces,
-        dropped_lines: Some(logs.dropped.clone()),
+        dropped_lines: Some(logs.dropped),
         ..args.server.clone()
     };
     // On a worker, not on this thread: each thread has memory of its own, and compiling policies leaves
