@@ -165,7 +165,7 @@ impl Opening {
     ) -> Result<Running, StartError> {
         let &ServerSettings { listen, reuse_port, grace, drain_timeout, .. } = settings;
         let Self { metrics, readiness, probes } = self;
-        let probe_address = probes.address();
+        let probe_address = probes.address;
         let limits = &settings.limits;
         readiness.unblock(NO_POLICIES);
         inputs.log(settings, &metrics, now());

@@ -26,7 +26,8 @@ use crate::telemetry::Scrape;
 /// A listener for probes. Dropping it closes the port immediately.
 #[derive(Debug)]
 pub struct ProbePort {
-    address: SocketAddr,
+    /// The bound address, with the real port if port 0 was requested.
+    pub address: SocketAddr,
     lifecycle: Lifecycle,
     listening: JoinSet<()>,
 }
@@ -56,11 +57,6 @@ impl ProbePort {
         let mut listening = JoinSet::new();
         listening.spawn(listener.run());
         Ok(Self { address, lifecycle, listening })
-    }
-
-    /// The bound address, with the real port if port 0 was requested.
-    pub const fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Closes the port. Probes in progress have a second to finish.

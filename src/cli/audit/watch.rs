@@ -36,7 +36,7 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
     // and counted.
     let cluster = args.on.connection.open().await?;
     let store = args.find_store(&cluster).await?;
-    tracing::info!(probe_address = %port.address(), interval = ?args.interval, "watching");
+    tracing::info!(probe_address = %port.address, interval = ?args.interval, "watching");
     let mut watch = Watch { args, policies, metrics, store, gaps: Vec::new() };
     let mut passes = interval(args.interval);
     passes.set_missed_tick_behavior(MissedTickBehavior::Delay);
