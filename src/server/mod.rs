@@ -32,7 +32,6 @@ mod rejection;
 mod reload;
 mod routes;
 mod settings;
-mod snapshot;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use opentelemetry::{KeyValue, StringValue, Value};
 
-use super::snapshot::Snapshot;
+use super::policies::Snapshot;
 use crate::telemetry::{Count, Counters, Decision, Metrics};
 use statusgate_core::engine::{Action, Finding, StatusWrite, Verdict};
 use statusgate_core::model::{Subject, Webhook};

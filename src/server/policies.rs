@@ -1,13 +1,12 @@
 //! The policies in use: those of files and those of the cluster, compiled together.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
-use super::snapshot::Snapshot;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Count, Counters, Declared, Metrics};
+use statusgate_core::engine::phase_names;
 use statusgate_core::policy::{Diagnostics, PolicySet, Skipped, Source};
 
 /// The policies of a server. Clones share them. A set that does not compile never replaces the one in use.
@@ -89,6 +88,39 @@ impl PolicyStore {
     }
 }
 
+/// One loaded set. Requests read policies and counters from the same snapshot, so that a position
+/// means the same policy in both.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) policies: Arc<PolicySet>,
+    pub(super) counters: Counters,
+}
+
+impl Snapshot {
+    /// Creates the counters of all findings that are to be expected, so that `increase()` sees the
+    /// first one too.
+    pub(super) fn new(policies: PolicySet, metrics: &Metrics) -> Self {
+        let each = policies.policies();
+        metrics.server.policies.set(i64::try_from(each.len()).unwrap_or(i64::MAX));
+        let declared = each.iter().map(|policy| Declared {
+            name: &policy.name,
+            rules: policy.rules().map(|(id, _)| id.to_string()).collect(),
+            resources: policy.resource_names().collect(),
+            phases: phase_names(&policy.convention).map(str::to_owned).collect(),
+        });
+        let counters = metrics.counters(declared);
+        for policy in each {
+            for (id, rule) in policy.rules().filter(|(_, rule)| !rule.optional) {
+                for action in policy.actions_of(rule) {
+                    let counter = counters.finding(policy.name.index(), id.index(), action);
+                    counter.into_iter().for_each(Count::create);
+                }
+            }
+        }
+        Self { policies: Arc::new(policies), counters }
+    }
+}
+
 /// Logs the documents of files that are no policies.
 pub(super) fn log_skipped(policies: &PolicySet) {
     for Skipped { place, what } in policies.skipped() {
@@ -100,12 +132,6 @@ impl Sources {
     fn compile(&self) -> Result<PolicySet, Diagnostics> {
         let Self { files, documents } = self;
         PolicySet::compile(&[files.as_slice(), documents].concat())
-    }
-}
-
-impl fmt::Debug for PolicyStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.snapshot.load().policies.names()).finish()
     }
 }
 

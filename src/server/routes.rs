@@ -20,8 +20,8 @@ use super::admit::{self, Reply};
 use super::body::{self, BodyLimits, ReceivedBody};
 use super::budget::{Budget, Share};
 use super::observe;
+use super::policies::Snapshot;
 use super::rejection::{Overload, Rejection};
-use super::snapshot::Snapshot;
 use crate::telemetry::{Metrics, WebhookMetrics, traces};
 use statusgate_core::model::Webhook;
 
