@@ -77,7 +77,8 @@ async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, R
     // The share grows with the received bytes: a client that announces 8 MiB and sends nothing must
     // not use up the memory of others.
     let mut share = limits.held.take(0).ok_or(Rejection::Overloaded(Overload::Bytes))?;
-    let mut parts = Parts::None;
+    // A single part needs no copy.
+    let (mut only, mut many) = (Bytes::new(), Vec::<u8>::new());
     let mut length = 0;
     // The announced length, otherwise the limit.
     let capacity = body
@@ -96,42 +97,18 @@ async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, R
         if !share.grow(part.len()) {
             return Err(Rejection::Overloaded(Overload::Bytes));
         }
-        parts = parts.and(&part, capacity);
-    }
-    Ok(ReceivedBody { bytes: parts.into(), _share: share })
-}
-
-/// The received parts of a body. A single part needs no copy.
-enum Parts {
-    None,
-    One(Bytes),
-    Many(Vec<u8>),
-}
-
-impl Parts {
-    fn and(self, part: &Bytes, capacity: usize) -> Self {
-        let mut many = match self {
-            Self::None => return Self::One(part.clone()),
-            Self::One(first) => {
-                let mut many = Vec::with_capacity(capacity);
-                many.extend_from_slice(&first);
-                many
-            }
-            Self::Many(many) => many,
-        };
-        many.extend_from_slice(part);
-        Self::Many(many)
-    }
-}
-
-impl From<Parts> for Bytes {
-    fn from(parts: Parts) -> Self {
-        match parts {
-            Parts::None => Self::new(),
-            Parts::One(part) => part,
-            Parts::Many(many) => many.into(),
+        if length == part.len() {
+            only = part;
+            continue;
         }
+        if many.is_empty() {
+            many.reserve_exact(capacity);
+            many.extend_from_slice(&std::mem::take(&mut only));
+        }
+        many.extend_from_slice(&part);
     }
+    let bytes = if many.is_empty() { only } else { many.into() };
+    Ok(ReceivedBody { bytes, _share: share })
 }
 
 /// Twice the default body limit.
