@@ -53,8 +53,9 @@ pub struct Installation {
 
     /// The oldest API server that has to accept the objects. Before 1.21, it does not serve version v1 of
     /// the PodDisruptionBudget.
-    #[arg(long, value_name = "VERSION", default_value = "1.27", value_parser = KubernetesVersion::parse)]
-    pub kubernetes_version: KubernetesVersion,
+    // Its minor version.
+    #[arg(long, value_name = "VERSION", default_value = "1.27", value_parser = minor_version)]
+    pub kubernetes_version: u32,
 }
 
 /// The source of the serving certificate.
@@ -68,18 +69,11 @@ pub enum Certificates {
     Files,
 }
 
-/// The minor version of Kubernetes 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KubernetesVersion(pub u32);
-
-impl KubernetesVersion {
-    /// Reads `1.27`, `v1.27` or `1.27.3`.
-    fn parse(text: &str) -> Result<Self, String> {
-        let minor = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.");
-        let minor = minor.and_then(|rest| rest.split('.').next()?.parse().ok());
-        let wrong = || format!("{text:?} is not a version of Kubernetes such as 1.27");
-        minor.map(Self).ok_or_else(wrong)
-    }
+/// Reads `1.27`, `v1.27` or `1.27.3`.
+fn minor_version(text: &str) -> Result<u32, String> {
+    let minor = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.");
+    let minor = minor.and_then(|rest| rest.split('.').next()?.parse().ok());
+    minor.ok_or_else(|| format!("{text:?} is not a version of Kubernetes such as 1.27"))
 }
 
 impl Installation {
@@ -140,8 +134,8 @@ impl Installation {
             "mounts" => !watch_policies || !managed,
             "fail" => self.failure_policy == FailurePolicy::Fail,
             "priority-class" => self.priority_class.is_some(),
-            "1.21" => self.kubernetes_version >= KubernetesVersion(21),
-            "1.27" => self.kubernetes_version >= KubernetesVersion(27),
+            "1.21" => self.kubernetes_version >= 21,
+            "1.27" => self.kubernetes_version >= 27,
             // A test proves that the template has no other conditions.
             _ => false,
         }
