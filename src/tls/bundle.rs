@@ -143,7 +143,7 @@ impl fmt::Debug for Bundle {
 
 /// The authorities of accepted client certificates (`--client-ca`).
 #[derive(Clone, Debug)]
-pub struct ClientAuthorities(Arc<dyn ClientCertVerifier>);
+pub struct ClientAuthorities(pub(super) Arc<dyn ClientCertVerifier>);
 
 impl ClientAuthorities {
     /// Reads one or more CA certificates.
@@ -164,10 +164,6 @@ impl ClientAuthorities {
         .build()
         .map(Self)
         .map_err(|source| CertificateError::caused_by(message, source))
-    }
-
-    pub(super) fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
-        Arc::clone(&self.0)
     }
 }
 

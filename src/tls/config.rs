@@ -50,7 +50,7 @@ impl ServerTls {
     /// Replaces the certificate.
     ///
     /// # Errors
-    /// As for [`ServerTls::new`].
+    /// As for [`ServerTls::new`]; the certificate in use stays.
     pub fn swap_certificate(&self, bundle: Bundle) -> Result<(), rustls::Error> {
         self.change(|peers| peers.bundle = bundle)
     }
@@ -65,8 +65,10 @@ impl ServerTls {
 
     fn change(&self, change: impl FnOnce(&mut Peers)) -> Result<(), rustls::Error> {
         let mut peers = self.lock();
-        change(&mut peers);
-        self.config.store(Arc::new(peers.config()?));
+        let mut changed = peers.clone();
+        change(&mut changed);
+        self.config.store(Arc::new(changed.config()?));
+        *peers = changed;
         Ok(())
     }
 
@@ -82,7 +84,7 @@ impl Peers {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&[&TLS13, &TLS12])?;
         let builder = match &self.clients {
-            Some(clients) => builder.with_client_cert_verifier(clients.verifier()),
+            Some(clients) => builder.with_client_cert_verifier(Arc::clone(&clients.0)),
             None => builder.with_no_client_auth(),
         };
         // One certificate for every server name: API servers call a webhook by service name or by
