@@ -18,11 +18,13 @@ use statusgate_core::engine::{StatusChange, StatusWrite};
 pub struct Writes {
     /// The names of phases, by their positions in a [`StatusWrite`].
     phases: Ids,
-    counts: OnceLock<Box<Counts>>,
+    /// Empty before the first write.
+    pub(super) counts: OnceLock<Box<Counts>>,
 }
 
 #[derive(Debug)]
-struct Counts {
+pub(super) struct Counts {
+    phases: Ids,
     changes: [Count; StatusChange::ALL.len()],
     /// By the phase before and the phase after.
     transitions: Box<[Count]>,
@@ -35,21 +37,17 @@ struct Counts {
 pub(super) type ByResource = BTreeMap<Box<str>, Arc<Writes>>;
 
 impl Writes {
-    pub(super) const fn new(phases: Ids) -> Self {
-        Self { phases, counts: OnceLock::new() }
-    }
-
     /// Those of a resource with these phases: the same as before, if the phases are the same.
     pub(super) fn of(before: &ByResource, resource: &str, phases: &Ids) -> Arc<Self> {
         match before.get(resource) {
             Some(writes) if writes.phases == *phases => Arc::clone(writes),
-            _ => Arc::new(Self::new(Arc::clone(phases))),
+            _ => Arc::new(Self { phases: Arc::clone(phases), counts: OnceLock::new() }),
         }
     }
 
     /// Counts one write.
     pub fn count(&self, write: &StatusWrite) {
-        let counts = self.counts.get_or_init(|| Counts::of(self.phases.len()).into());
+        let counts = self.counts.get_or_init(|| Counts::of(&self.phases).into());
         counts.changes.get(write.change as usize).into_iter().for_each(Count::inc);
         if let Some((from, to)) = write.phases {
             let transition = counts.transitions.get(from * self.phases.len() + to);
@@ -62,22 +60,34 @@ impl Writes {
             counts.first_current.count(age);
         }
     }
+}
 
-    pub(super) fn encode_changes(&self, of: Labels<'_>, to: &mut MetricEncoder<'_>) -> fmt::Result {
-        let Some(counts) = self.counts.get() else { return Ok(()) };
-        for (change, count) in StatusChange::ALL.iter().zip(&counts.changes) {
+/// The policy and the resource.
+pub(super) type Labels<'l> = [(&'static str, &'l str); 2];
+
+impl Counts {
+    fn of(phases: &Ids) -> Self {
+        let count = phases.len();
+        let changes: [Count; StatusChange::ALL.len()] = Default::default();
+        changes.iter().for_each(Count::create);
+        Self {
+            phases: Arc::clone(phases),
+            changes,
+            transitions: (0..count * count).map(|_| Count::default()).collect(),
+            in_phase: (0..count).map(|_| Histogram::of_states()).collect(),
+            first_current: Histogram::of_states(),
+        }
+    }
+
+    pub(super) fn changes(&self, of: Labels<'_>, to: &mut MetricEncoder<'_>) -> fmt::Result {
+        for (change, count) in StatusChange::ALL.iter().zip(&self.changes) {
             encode(to, [of[0], of[1], ("change", change.label())], count.get())?;
         }
         Ok(())
     }
 
-    pub(super) fn encode_transitions(
-        &self,
-        of: Labels<'_>,
-        to: &mut MetricEncoder<'_>,
-    ) -> fmt::Result {
-        let Some(counts) = self.counts.get() else { return Ok(()) };
-        let mut counts = counts.transitions.iter();
+    pub(super) fn transitions(&self, of: Labels<'_>, to: &mut MetricEncoder<'_>) -> fmt::Result {
+        let mut counts = self.transitions.iter();
         for before in &*self.phases {
             for (after, count) in self.phases.iter().zip(&mut counts) {
                 encode(to, [of[0], of[1], ("from", before), ("to", after)], count.get())?;
@@ -86,13 +96,8 @@ impl Writes {
         Ok(())
     }
 
-    pub(super) fn encode_in_phase(
-        &self,
-        of: Labels<'_>,
-        to: &mut MetricEncoder<'_>,
-    ) -> fmt::Result {
-        let Some(counts) = self.counts.get() else { return Ok(()) };
-        for (phase, histogram) in self.phases.iter().zip(&counts.in_phase) {
+    pub(super) fn in_phase(&self, of: Labels<'_>, to: &mut MetricEncoder<'_>) -> fmt::Result {
+        for (phase, histogram) in self.phases.iter().zip(&self.in_phase) {
             if !histogram.is_empty() {
                 histogram.encode(to.encode_family(&[of[0], of[1], ("phase", &**phase)])?)?;
             }
@@ -100,31 +105,10 @@ impl Writes {
         Ok(())
     }
 
-    pub(super) fn encode_first_current(
-        &self,
-        of: Labels<'_>,
-        to: &mut MetricEncoder<'_>,
-    ) -> fmt::Result {
-        let Some(counts) = self.counts.get() else { return Ok(()) };
-        if counts.first_current.is_empty() {
+    pub(super) fn first_current(&self, of: Labels<'_>, to: &mut MetricEncoder<'_>) -> fmt::Result {
+        if self.first_current.is_empty() {
             return Ok(());
         }
-        counts.first_current.encode(to.encode_family(&of)?)
-    }
-}
-
-/// The policy and the resource.
-pub(super) type Labels<'l> = [(&'static str, &'l str); 2];
-
-impl Counts {
-    fn of(phases: usize) -> Self {
-        let changes: [Count; StatusChange::ALL.len()] = Default::default();
-        changes.iter().for_each(Count::create);
-        Self {
-            changes,
-            transitions: (0..phases * phases).map(|_| Count::default()).collect(),
-            in_phase: (0..phases).map(|_| Histogram::of_states()).collect(),
-            first_current: Histogram::of_states(),
-        }
+        self.first_current.encode(to.encode_family(&of)?)
     }
 }

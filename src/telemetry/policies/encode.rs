@@ -7,7 +7,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
 
-use super::super::writes::{Labels, Writes};
+use super::super::writes::{Counts, Labels};
 use super::{Decision, Known, Loaded, Store};
 use statusgate_core::engine::{Action, Change};
 use statusgate_core::model::Webhook;
@@ -27,23 +27,23 @@ impl Store {
         registry.register(
             "status_writes",
             "Status writes that a policy allows, by resource and by what they change: nothing, only times, content",
-            of(|known, encoder| known.writes(encoder, Writes::encode_changes)),
+            of(|known, encoder| known.writes(encoder, Counts::changes)),
         );
         registry.register(
             "phase_transitions",
             "Changes of the phase by these writes",
-            of(|known, encoder| known.writes(encoder, Writes::encode_transitions)),
+            of(|known, encoder| known.writes(encoder, Counts::transitions)),
         );
         let of = |encode: Encode| OfPolicies(self.clone(), MetricType::Histogram, encode);
         registry.register(
             "phase_duration_seconds",
             "Time in a phase until such a write replaces it",
-            of(|known, encoder| known.writes(encoder, Writes::encode_in_phase)),
+            of(|known, encoder| known.writes(encoder, Counts::in_phase)),
         );
         registry.register(
             "first_current_seconds",
             "Time from the creation of an object to a write that makes its health current",
-            of(|known, encoder| known.writes(encoder, Writes::encode_first_current)),
+            of(|known, encoder| known.writes(encoder, Counts::first_current)),
         );
     }
 }
@@ -68,11 +68,13 @@ impl Known {
     fn writes(
         &self,
         encoder: &mut MetricEncoder<'_>,
-        encode: fn(&Writes, Labels<'_>, &mut MetricEncoder<'_>) -> fmt::Result,
+        encode: fn(&Counts, Labels<'_>, &mut MetricEncoder<'_>) -> fmt::Result,
     ) -> fmt::Result {
         for Loaded { policy, writes, .. } in self.policies.values() {
             for (resource, writes) in writes {
-                encode(writes, [("policy", &policy.name), ("resource", resource)], encoder)?;
+                if let Some(counts) = writes.counts.get() {
+                    encode(counts, [("policy", &policy.name), ("resource", resource)], encoder)?;
+                }
             }
         }
         Ok(())
