@@ -245,9 +245,7 @@ impl Word for Condition {
             Sides { yes: question(false), no: question(true) }
         };
         match self {
-            Self { of: ConditionOf::OldCondition(_), .. } => {
-                Err(NoFormula(self.words(Around::Nothing, false)))
-            }
+            Self { of: ConditionOf::OldCondition(_), .. } => Err(self.no_formula()),
             Self { is: Some(wanted), .. } => Ok(is(wanted)),
             Self { is_not: Some(unwanted), .. } => Ok(!is(unwanted)),
             Self { reason: Some(names), .. } => Ok(listed("reason", names)),
@@ -256,7 +254,7 @@ impl Word for Condition {
                 let sides = Sides::of(Question::Present(list.clone(), kind()).into());
                 Ok(if *present { sides } else { !sides })
             }
-            _ => Err(NoFormula(self.words(Around::Nothing, false))),
+            _ => Err(self.no_formula()),
         }
     }
 

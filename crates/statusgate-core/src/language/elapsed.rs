@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
 use super::shapes::{Text, text_shape};
-use super::{Around, Asks, Facts, Kind, NoFormula, Operand, Reasons, Sides, Truth, Word};
+use super::{Around, Asks, Facts, Operand, Truth, Word};
 use crate::model::{Json, parse_rfc3339};
 
 /// How long ago a time is. Only rules that never reject can ask: the answer changes without a write.
@@ -55,18 +55,9 @@ impl Word for Elapsed {
         Truth::of(elapsed.map(|elapsed| elapsed > self.more_than.0))
     }
 
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-        let negated = self.ask(facts) == Truth::False;
-        reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
-    }
-
     fn words(&self, _: Around, negated: bool) -> String {
         let than = if negated { "at most" } else { "more than" };
         format!("{} is {than} {} ago", self.since.0, self.more_than)
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
-use super::{AnyPointer, Around, Asks, Facts, Kind, NoFormula, Reasons, Sides, Truth, Word};
+use super::{AnyPointer, Around, Asks, Facts, Truth, Word};
 use crate::model::Json;
 
 /// The number of items in a list. An absent list has none.
@@ -48,12 +48,6 @@ impl Word for Length {
         Truth::of(Some(self.bounds().contains(&items.map_or(0, <[Json<'_>]>::len))))
     }
 
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-        // Not the length itself: it may change with each write.
-        let negated = self.ask(facts) == Truth::False;
-        reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
-    }
-
     fn words(&self, _: Around, negated: bool) -> String {
         let has = match (self.at_least, self.at_most, negated) {
             (least, None, false) => format!("has at least {}", least.unwrap_or_default()),
@@ -64,10 +58,6 @@ impl Word for Length {
             (Some(least), Some(most), true) => format!("does not have {least} to {most}"),
         };
         format!("{} {has} items", self.length.field())
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

@@ -131,8 +131,12 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     /// The answer. This is the hot path, so it must not allocate.
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth;
 
-    /// Explains why the answer is True or False. The word has one test ([`Self::split`]).
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons);
+    /// Explains why the answer is True or False. The word has one test ([`Self::split`]). Default: its
+    /// clause, without the value itself, which may change with each write.
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let negated = self.ask(facts) == Truth::False;
+        reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
+    }
 
     /// Whether several values give this answer, so that the predicate does not say which one the object
     /// has. The word has one test.
@@ -146,8 +150,15 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     /// Its formulas, for exports to other languages. The word has one test.
     ///
     /// # Errors
-    /// Other languages cannot ask this.
-    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula>;
+    /// Other languages cannot ask this, which is the default.
+    fn sides(&self, _kind: Kind<'_>) -> Result<Sides, NoFormula> {
+        Err(self.no_formula())
+    }
+
+    /// Why it has no formula.
+    fn no_formula(&self) -> NoFormula {
+        NoFormula(self.words(Around::Nothing, false))
+    }
 
     /// Shows its inputs to a visitor: tables and proofs vary only these.
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);

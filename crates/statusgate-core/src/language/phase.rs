@@ -98,10 +98,6 @@ impl Word for OldPhase {
         format!("the stored phase is {}{}", not(negated), any_of(self.old_phase.iter().cloned()))
     }
 
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
-
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.phase(true, &self.old_phase);
     }

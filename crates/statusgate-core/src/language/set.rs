@@ -34,7 +34,7 @@ impl Word for Set {
 
     fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
         if self.set.may_have_index() {
-            return Err(NoFormula(self.words(Around::Nothing, false)));
+            return Err(self.no_formula());
         }
         Ok(Sides::of(Question::Set((*self.set).clone()).into()))
     }

@@ -369,10 +369,9 @@ impl Word for Value {
     }
 
     fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        let unknown = || NoFormula(self.words(Around::Nothing, false));
         let pointer = |reference: &Reference| match reference {
             Reference::Field(path) if !path.may_have_index() => Ok((**path).clone()),
-            _ => Err(unknown()),
+            _ => Err(self.no_formula()),
         };
         let path = pointer(&self.reference)?;
         let is = |wanted: &[Scalar]| {
@@ -409,7 +408,7 @@ impl Word for Value {
             Self { at_most: Some(most), .. } => {
                 compared(most, Comparison::AtMost, Comparison::More)
             }
-            _ => Err(unknown()),
+            _ => Err(self.no_formula()),
         }
     }
 
