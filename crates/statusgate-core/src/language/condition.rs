@@ -20,23 +20,17 @@ pub struct Condition {
     #[serde(flatten)]
     pub of: ConditionOf,
     /// Its status is one of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<OneOrMany<ConditionStatus>>,
     /// Its status is none of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_not: Option<OneOrMany<ConditionStatus>>,
     /// Its reason is one of these. The empty one includes no reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<OneOrMany<String>>,
     /// Its severity is one of these. The empty one includes no severity.
     // Cluster API (v1beta1) and Azure Service Operator rate a condition that is False.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<OneOrMany<String>>,
     /// Whether it is in the list. The only test that has an answer where the condition is absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub present: Option<bool>,
     /// Whether this write changed it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
 }
 

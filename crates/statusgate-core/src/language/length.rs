@@ -16,10 +16,8 @@ pub struct Length {
     /// The list.
     pub length: AnyPointer,
     /// The least number of items.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<usize>,
     /// The largest number of items.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<usize>,
 }
 

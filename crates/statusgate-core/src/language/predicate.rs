@@ -138,9 +138,12 @@ impl Serialize for Predicate {
         use serde::ser::Error;
         let mut members = Map::new();
         for word in &self.words {
-            let Value::Object(own) = serde_json::to_value(word).map_err(S::Error::custom)? else {
+            let Value::Object(mut own) = serde_json::to_value(word).map_err(S::Error::custom)?
+            else {
                 return Err(S::Error::custom("a word is a mapping"));
             };
+            // A test that the word does not have.
+            own.retain(|_, value| !value.is_null());
             if own.keys().any(|key| members.contains_key(key)) {
                 let words: Vec<Self> = self.words.iter().cloned().map(Self::from).collect();
                 return json!({"all": words}).serialize(serializer);

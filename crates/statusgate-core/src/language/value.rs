@@ -31,40 +31,28 @@ pub struct Value {
     #[serde(flatten)]
     pub reference: Reference,
     /// It is one of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<OneOrMany<Scalar>>,
     /// It is none of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_not: Option<OneOrMany<Scalar>>,
     /// Whether it is present and not null, "", [] or {}.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<bool>,
     /// Whether this write changed it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
     /// Whether this write made a number or a time smaller.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub decreased: Option<bool>,
     /// Whether it is a time later than now, by more than clocks differ.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub future: Option<bool>,
     /// Whether it is a time before this write: more than 2 seconds before now.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub past: Option<bool>,
     /// It matches this pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub matches: Option<Pattern>,
     /// It is the same as another value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub equals: Option<Operand>,
     /// It is a time before another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Operand>,
     /// It is this number or a larger one. The number can be that of another value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Bound>,
     /// It is this number or a smaller one. The number can be that of another value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Bound>,
 }
 
