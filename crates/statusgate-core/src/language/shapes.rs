@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Glob, Operand, Pattern, Span};
-use crate::model::{ConditionStatus, Pointer, PointerError};
+use crate::model::{ConditionStatus, Pointer};
 
 /// One value or a list of at least `MIN` values. One value is written without a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,14 +133,13 @@ described!(Scalar, inline: true, |_| json_schema!({"type": ["string", "number", 
 /// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
 impl<'de> Deserialize<'de> for ConditionStatus {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match Value::deserialize(from)? {
-            Value::Bool(true) => Ok(Self::True),
-            Value::Bool(false) => Ok(Self::False),
-            Value::String(text) if Self::parse(&text).is_some() => {
-                Ok(Self::parse(&text).unwrap_or(Self::Unknown))
-            }
-            other => Err(D::Error::custom(format!("{other} is not a status"))),
-        }
+        let value = Value::deserialize(from)?;
+        let status = match &value {
+            Value::Bool(true) => Some(Self::True),
+            Value::Bool(false) => Some(Self::False),
+            other => other.as_str().and_then(Self::parse),
+        };
+        status.ok_or_else(|| D::Error::custom(format!("{value} is not a status")))
     }
 }
 
@@ -301,11 +300,11 @@ pub(crate) fn pointer(
 }
 
 pub(crate) fn fitting(
-    read: Result<Pointer, PointerError>,
+    read: Result<Pointer, &'static str>,
     fits: fn(&Pointer) -> bool,
     what: &str,
 ) -> Result<Pointer, String> {
-    let pointer = read.map_err(|error| error.to_string())?;
+    let pointer = read?;
     if fits(&pointer) { Ok(pointer) } else { Err(what.to_owned()) }
 }
 
@@ -321,12 +320,6 @@ impl TryFrom<Pointer> for AnyPointer {
 
     fn try_from(pointer: Pointer) -> Result<Self, Self::Error> {
         if is_any(&pointer) { Ok(Self(pointer)) } else { Err(ANY) }
-    }
-}
-
-impl From<AnyPointer> for Pointer {
-    fn from(pointer: AnyPointer) -> Self {
-        pointer.0
     }
 }
 
