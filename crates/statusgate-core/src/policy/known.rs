@@ -58,11 +58,8 @@ impl Known {
         }
         let found = built_in::convention(name);
         if found.is_none() {
-            let known = self.given.iter().filter(|(_, found)| found.sound);
-            let mut known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
-            built_in::names().for_each(|name| known.push(name));
-            known.sort_unstable();
-            self.specs.report_unknown(name, known.iter().copied(), at);
+            let given = self.given.iter().filter(|(_, found)| found.sound);
+            self.specs.report_unknown(name, given.map(|(name, _)| name.as_str()), at);
         }
         Some(Found { convention: found?, sound: true, complete: true })
     }
