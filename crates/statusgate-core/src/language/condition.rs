@@ -7,7 +7,7 @@ use super::checker::{Checker, Segment};
 use super::shapes::described;
 use super::words::not;
 use super::{
-    Around, Asks, Facts, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
+    Around, Facts, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
     quoted,
 };
 use crate::model::{ConditionStatus, Conditions, Json};
@@ -249,17 +249,6 @@ impl Word for Condition {
                 Ok(if *present { sides } else { !sides })
             }
             _ => Err(self.no_formula()),
-        }
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        let old = matches!(self.of, ConditionOf::OldCondition(_));
-        asks.condition(old, self.of.kind(), self.reason.as_deref().unwrap_or_default());
-        if let Some(names) = &self.severity {
-            asks.severity(self.of.kind(), names);
-        }
-        if self.changed.is_some() {
-            asks.changed_condition(old, self.of.kind());
         }
     }
 

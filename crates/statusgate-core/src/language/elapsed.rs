@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
 use super::shapes::{Text, text_shape};
-use super::{Around, Asks, Facts, Operand, Truth, Word};
+use super::{Around, Facts, Operand, Truth, Word};
 use crate::model::{Json, parse_rfc3339};
 
 /// How long ago a time is. Only rules that never reject can ask: the answer changes without a write.
@@ -58,11 +58,6 @@ impl Word for Elapsed {
     fn words(&self, _: Around, negated: bool) -> String {
         let than = if negated { "at most" } else { "more than" };
         format!("{} is {than} {} ago", self.since.0, self.more_than)
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.since.asks(asks);
-        asks.elapsed(&self.since.0, self.more_than);
     }
 
     fn is_about_element(&self) -> bool {

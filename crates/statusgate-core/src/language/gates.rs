@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyPointer, Around, Asks, Facts, Polarity, Reasons, Truth, Word, quoted};
+use super::{AnyPointer, Around, Facts, Polarity, Reasons, Truth, Word, quoted};
 use crate::model::{ByType, ConditionStatus, Conditions, Json, SCAN_LIMIT};
 
 /// Every condition that a list in the spec asks for is good.
@@ -38,10 +38,6 @@ impl Word for Gates {
     fn words(&self, _: Around, negated: bool) -> String {
         let (each, not) = if negated { ("a", "not ") } else { ("every", "") };
         format!("{each} condition that {} asks for is {not}good", self.gates.field())
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.gates(&self.gates);
     }
 }
 

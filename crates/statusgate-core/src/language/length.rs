@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
-use super::{AnyPointer, Around, Asks, Facts, Truth, Word};
+use super::{AnyPointer, Around, Facts, Truth, Word};
 use crate::model::Json;
 
 /// The number of items in a list. An absent list has none.
@@ -22,7 +22,8 @@ pub struct Length {
 }
 
 impl Length {
-    fn bounds(&self) -> RangeInclusive<usize> {
+    /// The admissible lengths.
+    pub fn bounds(&self) -> RangeInclusive<usize> {
         self.at_least.unwrap_or(0)..=self.at_most.unwrap_or(usize::MAX)
     }
 }
@@ -56,10 +57,5 @@ impl Word for Length {
             (Some(least), Some(most), true) => format!("does not have {least} to {most}"),
         };
         format!("{} {has} items", self.length.field())
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        let bounds = self.bounds();
-        asks.length(&self.length, *bounds.start(), *bounds.end());
     }
 }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::checker::{Checker, Segment};
 use super::words::join;
 use super::{
-    Answers, AnyWord, Around, Asks, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides,
-    Truth, Word,
+    Answers, AnyWord, Around, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides, Truth, Word,
 };
 
 /// All of these predicates hold.
@@ -90,10 +89,6 @@ macro_rules! list_word {
                 Ok(Sides::$key(parts?))
             }
 
-            fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-                self.$key.iter().for_each(|part| part.asks(asks));
-            }
-
             fn is_about_element(&self) -> bool {
                 self.$key.iter().any(Predicate::is_about_element)
             }
@@ -136,10 +131,6 @@ impl Word for Not {
 
     fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
         Ok(!self.not.sides(kind)?)
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.not.asks(asks);
     }
 
     fn is_about_element(&self) -> bool {

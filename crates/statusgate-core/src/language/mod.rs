@@ -44,10 +44,9 @@
 //! 3. Call [`Predicate::check`] for errors in names; the [`Report`] gets paths inside the predicate.
 //!
 //! **To add a word**: write its file with an `impl Word`, add one line to `words!` below, and a test.
-//! The compiler reports a missing required part.
+//! The compiler reports a missing required part, and the matches on all words in `explain` and `relevance`.
 
 mod answers;
-mod asks;
 mod because;
 mod checker;
 mod condition;
@@ -80,7 +79,6 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 pub use answers::Answers;
-pub use asks::Asks;
 pub use because::Reasons;
 pub(crate) use because::quoted;
 pub use checker::{Checker, Report, Segment};
@@ -120,8 +118,7 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     /// Its schema, in which nested predicates have the same scope.
-    fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
-        let _ = scope;
+    fn schema(generator: &mut SchemaGenerator, _scope: Scope) -> Schema {
         Self::json_schema(generator)
     }
 
@@ -159,9 +156,6 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     fn no_formula(&self) -> NoFormula {
         NoFormula(self.words(Around::Nothing, false))
     }
-
-    /// Shows its inputs to a visitor: tables and proofs vary only these.
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);
 
     /// Whether its answer depends on the element. Other answers are the same for the whole list.
     fn is_about_element(&self) -> bool {
@@ -239,12 +233,6 @@ macro_rules! words {
             fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
                 match self {
                     $(Self::$word(word) => word.sides(kind),)*
-                }
-            }
-
-            fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-                match self {
-                    $(Self::$word(word) => word.asks(asks),)*
                 }
             }
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::checker::Checker;
 use super::words::not;
 use super::{
-    Around, Asks, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth,
-    Word, any_of, quoted,
+    Around, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word,
+    any_of, quoted,
 };
 use crate::model::Pointer;
 
@@ -67,10 +67,6 @@ impl Word for Phase {
         };
         Ok(Sides { yes: side(false), no: side(true) })
     }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.phase(false, &self.phase);
-    }
 }
 
 impl Word for OldPhase {
@@ -96,10 +92,6 @@ impl Word for OldPhase {
 
     fn words(&self, _: Around, negated: bool) -> String {
         format!("the stored phase is {}{}", not(negated), any_of(self.old_phase.iter().cloned()))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.phase(true, &self.old_phase);
     }
 }
 

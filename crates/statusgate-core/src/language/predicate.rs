@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::shapes::described;
-use super::{All, AnyWord, Asks, Checker, ENTRIES, Entry, Report};
+use super::{All, AnyWord, Checker, ENTRIES, Entry, Report};
 
 /// A question about an object: the words of one mapping, all of which must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,11 +52,6 @@ impl Predicate {
             [AnyWord::All(All { all })] => all.clone(),
             parts => parts.iter().cloned().map(Self::from).collect(),
         }
-    }
-
-    /// Shows its inputs to a visitor.
-    pub fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.words.iter().for_each(|word| word.asks(asks));
     }
 
     pub(super) fn is_about_element(&self) -> bool {

@@ -515,15 +515,3 @@ fn a_time_is_longer_ago_than_a_span_only_after_its_last_second() {
     assert_eq!(ask("text", Some(start)), Truth::NoEvidence);
     assert_eq!(ask("none", Some(start)), Truth::NoEvidence);
 }
-
-/// A visitor that needs no input sees all words.
-#[test]
-fn a_visitor_may_ignore_every_input() {
-    struct Nothing;
-    impl Asks<'_> for Nothing {}
-    for document in every_word() {
-        for word in read(&document).words() {
-            word.asks(&mut Nothing);
-        }
-    }
-}

@@ -14,8 +14,8 @@ use super::formula::{self, Comparison};
 use super::shapes::{Text, described};
 use super::words::not;
 use super::{
-    Answers, AnyPointer, Around, Asks, Facts, Kind, NoFormula, OneOrMany, Pattern, Question,
-    Reasons, Scalar, Scope, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
+    Answers, AnyPointer, Around, Facts, Kind, NoFormula, OneOrMany, Pattern, Question, Reasons,
+    Scalar, Scope, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
 };
 use crate::model::{Json, is_before_write, order, parse_rfc3339, same, same_number};
 
@@ -140,10 +140,11 @@ impl Operand {
         }
     }
 
-    /// Shows the condition that it is a member of.
-    pub(super) fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        if let Reference::OfCondition(of) = &self.0 {
-            asks.condition(false, &of.condition, &[]);
+    /// The type of the condition that it is a member of.
+    pub fn condition(&self) -> Option<&str> {
+        match &self.0 {
+            Reference::OfCondition(of) => Some(&of.condition),
+            _ => None,
         }
     }
 }
@@ -398,11 +399,6 @@ impl Word for Value {
             }
             _ => Err(self.no_formula()),
         }
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.operands().for_each(|operand| operand.asks(asks));
-        asks.value(self);
     }
 
     fn is_about_element(&self) -> bool {
