@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::checker::{Checker, Segment};
+use super::checker::{Checker, Issue, Segment};
 use super::shapes::described;
 use super::words::not;
 use super::{
@@ -91,7 +91,7 @@ impl Word for Condition {
     const TESTS: &'static [&'static str] =
         &["is", "isNot", "reason", "severity", "present", "changed"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         if *self == (Self { of: self.of.clone(), ..Self::of("") }) {
             let message = format!("there is no test of condition {}", self.of.kind());
             checker.error(&message, Some("add is, isNot, reason, severity, present or changed"));
@@ -104,9 +104,11 @@ impl Word for Condition {
             checker.error("the severity of a stored condition cannot be asked", None);
         }
         if is_old || self.changed.is_some() {
-            checker.write();
+            checker.add(Issue::Write);
         }
-        checker.at(Segment::Key(key), |here| here.condition(self.of.kind()));
+        checker.at(Segment::Key(key), |here| {
+            here.add(Issue::Condition(self.of.kind().to_owned()));
+        });
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::checker::{Checker, Segment};
+use super::checker::{Checker, Issue, Segment};
 use super::shapes::{Text, text_shape};
 use super::{Around, Facts, Operand, Truth, Word};
 use crate::model::{Json, parse_rfc3339};
@@ -41,11 +41,11 @@ impl Word for Elapsed {
     const KEYS: &'static [&'static str] = &["since"];
     const TESTS: &'static [&'static str] = &["moreThan"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         self.since.check("since", checker);
         checker.at(Segment::Key("since"), |checker| {
-            checker.clock();
-            checker.write();
+            checker.add(Issue::Clock);
+            checker.add(Issue::Write);
         });
     }
 

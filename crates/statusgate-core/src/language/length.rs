@@ -32,7 +32,7 @@ impl Word for Length {
     const KEYS: &'static [&'static str] = &["length"];
     const TESTS: &'static [&'static str] = &["atLeast", "atMost"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         checker.at(Segment::Key("length"), |checker| match (self.at_least, self.at_most) {
             (None, None) => checker.error("a length needs \"atLeast\" or \"atMost\"", None),
             (Some(least), Some(most)) if least > most => {

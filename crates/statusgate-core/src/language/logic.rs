@@ -46,7 +46,7 @@ macro_rules! list_word {
                 json_schema!({"type": "object", "properties": {(stringify!($key)): list}})
             }
 
-            fn check(&self, checker: &mut Checker<'_>) {
+            fn check(&self, checker: &mut Checker) {
                 checker.at(Segment::Key(stringify!($key)), |checker| {
                     for (index, part) in self.$key.iter().enumerate() {
                         checker.at(Segment::Item(index), |checker| part.check_in(checker));
@@ -109,7 +109,7 @@ impl Word for Not {
         json_schema!({"type": "object", "properties": {"not": scope.subschema(generator)}})
     }
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         checker.at(Segment::Key("not"), |checker| self.not.check_in(checker));
     }
 

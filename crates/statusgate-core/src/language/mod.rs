@@ -41,7 +41,7 @@
 //! 1. Walk the tree along the schema. Texts with an `x-check` are checked by [`shapes::CHECKS`]; documents
 //!    add forms of their own.
 //! 2. Deserialize. This compiles patterns and globs and rejects unknown keys.
-//! 3. Call [`Predicate::check`] for errors in names; the [`Report`] gets paths inside the predicate.
+//! 3. Call [`Predicate::check`] for errors in names; each [`Issue`] has a path inside the predicate.
 //!
 //! **To add a word**: write its file with an `impl Word`, add one line to `words!` below, and a test.
 //! The compiler reports a missing required part, and the matches on all words in `explain` and `relevance`.
@@ -81,7 +81,7 @@ use serde_json::{Map, Value as Json};
 pub use answers::Answers;
 pub use because::Reasons;
 pub(crate) use because::quoted;
-pub use checker::{Checker, Report, Segment};
+pub use checker::{Checker, Issue, Issues, Segment};
 pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
 pub use elapsed::{Elapsed, Span};
@@ -123,7 +123,7 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     }
 
     /// Reports errors that the schema cannot find: unknown names, missing or contradictory tests.
-    fn check(&self, _checker: &mut Checker<'_>) {}
+    fn check(&self, _checker: &mut Checker) {}
 
     /// The answer. This is the hot path, so it must not allocate.
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth;
@@ -197,7 +197,7 @@ macro_rules! words {
         }
 
         impl AnyWord {
-            fn check(&self, checker: &mut Checker<'_>) {
+            fn check(&self, checker: &mut Checker) {
                 match self {
                     $(Self::$word(word) => {
                         checker.scope_of::<$word>(word);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::checker::Checker;
+use super::checker::{Checker, Issue};
 use super::words::not;
 use super::{
     Around, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word,
@@ -29,8 +29,10 @@ pub struct OldPhase {
 impl Word for Phase {
     const KEYS: &'static [&'static str] = &["phase"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
-        checker.each("phase", &self.phase, |checker, name| checker.phase(name));
+    fn check(&self, checker: &mut Checker) {
+        checker.each("phase", &self.phase, |checker, name| {
+            checker.add(Issue::Phase(name.clone()));
+        });
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
@@ -72,9 +74,11 @@ impl Word for Phase {
 impl Word for OldPhase {
     const KEYS: &'static [&'static str] = &["oldPhase"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
-        checker.write();
-        checker.each("oldPhase", &self.old_phase, |checker, name| checker.phase(name));
+    fn check(&self, checker: &mut Checker) {
+        checker.add(Issue::Write);
+        checker.each("oldPhase", &self.old_phase, |checker, name| {
+            checker.add(Issue::Phase(name.clone()));
+        });
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::shapes::described;
-use super::{All, AnyWord, Checker, ENTRIES, Entry, Report};
+use super::{All, AnyWord, Checker, ENTRIES, Entry, Issues};
 
 /// A question about an object: the words of one mapping, all of which must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,12 +58,12 @@ impl Predicate {
         self.words.iter().any(AnyWord::is_about_element)
     }
 
-    /// Reports every semantic error.
-    pub fn check(&self, report: &mut dyn Report) {
-        self.check_in(&mut Checker::new(report, Scope::Object));
+    /// What its schema cannot judge.
+    pub fn check(&self) -> Issues {
+        Checker::check(self, Scope::Object)
     }
 
-    pub(super) fn check_in(&self, checker: &mut Checker<'_>) {
+    pub(super) fn check_in(&self, checker: &mut Checker) {
         if self.words.is_empty() {
             checker.error(EMPTY, None);
         }
@@ -72,9 +72,9 @@ impl Predicate {
 }
 
 impl ElementPredicate {
-    /// Reports every semantic error.
-    pub fn check(&self, report: &mut dyn Report) {
-        self.0.check_in(&mut Checker::new(report, Scope::Element));
+    /// What its schema cannot judge.
+    pub fn check(&self) -> Issues {
+        Checker::check(&self.0, Scope::Element)
     }
 }
 

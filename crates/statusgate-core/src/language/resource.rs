@@ -19,7 +19,7 @@ pub struct ResourceName {
 impl Word for ResourceName {
     const KEYS: &'static [&'static str] = &["resource"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         checker.each("resource", &self.resource, |checker, glob| {
             if let Some(wrong) = selector::plural(glob) {
                 checker.error(&wrong.message, Some(&wrong.help));

@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
-use super::checker::{Checker, Segment};
+use super::checker::{Checker, Issue, Segment};
 use super::formula::{self, Comparison};
 use super::shapes::{Text, described};
 use super::words::not;
@@ -132,7 +132,7 @@ impl Value {
 
 impl Operand {
     /// Reports the name of a member in a predicate about an object.
-    pub(super) fn check(&self, key: &'static str, checker: &mut Checker<'_>) {
+    pub(super) fn check(&self, key: &'static str, checker: &mut Checker) {
         if self.0.is_member() && checker.scope() == Scope::Object {
             checker.at(Segment::Key(key), |checker| {
                 checker.error("a JSON pointer starts with '/'", None)
@@ -193,7 +193,7 @@ impl Word for Value {
     ];
     const OF_ELEMENT: &'static [&'static str] = &["member", "oldMember"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         if *self == Self::of(self.reference.clone()) {
             let message = format!("there is no test of {}", self.reference);
             let help = "add is, isNot, set, changed, decreased, future, past, matches, equals, before, \
@@ -203,7 +203,7 @@ impl Word for Value {
         let tests_write = [self.changed, self.decreased, self.future, self.past];
         let is_old = matches!(self.reference, Reference::OldField(_) | Reference::OldMember(_));
         if is_old || tests_write.iter().any(Option::is_some) {
-            checker.write();
+            checker.add(Issue::Write);
         }
         for (key, operand) in [
             ("equals", self.equals.as_ref()),

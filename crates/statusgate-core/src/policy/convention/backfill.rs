@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::super::{Check, Disposition};
 use super::ConditionList;
 use super::place::{Label, remaining};
@@ -329,7 +329,7 @@ impl Compiler<'_> {
             None => {}
         }
         if let Some(of) = &document.absent_where {
-            of.check(&mut self.reporter(at.key("absentWhere"), true));
+            self.report(of.check(), Purpose::Decide, at.key("absentWhere"));
             return Some(Filling::AbsentMember { list, member, of: of.0.clone() });
         }
         Some(Filling::Member { list, member, sources: sources(document, at)? })

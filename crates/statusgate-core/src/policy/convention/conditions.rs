@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::member_id;
 use super::super::{Check, Disposition};
@@ -227,7 +227,7 @@ impl Compiler<'_> {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
             }
             known.push(&rule.id);
-            rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
+            self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
             let declared = DeclaredRule {
                 actions: vec![rule.action],
                 message: Some(rule.message.to_string()),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::HealthRule;
 use crate::documents::{self, HealthStatus, PhaseHealth};
 use crate::model::Pointer;
@@ -155,7 +155,7 @@ impl Compiler<'_> {
                 if let Some(list) = list {
                     self.names.check_any_list(at.key("in"), list);
                 }
-                when.check(&mut self.health_reporter(at.key("when")));
+                self.report(when.check(), Purpose::Health, at.key("when"));
                 true
             }
             _ if **name == *PHASE => {

@@ -1,6 +1,6 @@
 //! A rule of a convention: a predicate that should not hold, and what happens when it does.
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::super::rules::{DeclaredRule, Declarer};
 use super::{Rule, Trigger};
 use crate::documents::{StatusPointer, TriggerWord};
@@ -40,7 +40,7 @@ impl Compiler<'_> {
             by: Declarer::Rule,
         };
         let id = self.declare_written(&rule.id, declared, at);
-        rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
+        self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
         let trigger = Trigger::compile(rule.trigger.as_ref(), at);
         Some(Rule { rule: id, path: Some(path?.clone()), trigger: Some(trigger), ..rule.clone() })
     }
