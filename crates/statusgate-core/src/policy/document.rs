@@ -211,8 +211,7 @@ fn check_enabled(enabled: &[String], found: Option<&Found>, at: At<'_>) {
 fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Convention>, at: At<'_>) {
     let of_convention =
         |id: &str| named.is_some_and(|named| named.declared.get(&compiler.id(id)).is_some());
-    let fields = spec.fields.iter().enumerate();
-    for (index, field) in fields {
+    for (index, field) in spec.fields.iter().enumerate() {
         let at = at.key("fields").item(index).key("id");
         if let Some(id) = field.check.id.as_ref().filter(|id| of_convention(id)) {
             Compiler::report_taken(at, id, "the convention of the same name");
@@ -220,17 +219,14 @@ fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Conventi
     }
     for (index, rule) in spec.rules.iter().enumerate() {
         let at = at.key("rules").item(index).key("name");
-        match compiler.declarer(&rule.name) {
-            _ if *rule.name == *OWNER => {
-                Compiler::report_taken(at, &rule.name, Declarer::Owners.name());
-            }
-            Some(Declarer::Check) => Compiler::report_taken(at, &rule.name, "a check of a field"),
-            Some(other) => Compiler::report_taken(at, &rule.name, other.name()),
-            None if of_convention(&rule.name) => {
-                Compiler::report_taken(at, &rule.name, "the convention of the same name");
-            }
-            None => {}
-        }
+        let by = match compiler.declarer(&rule.name) {
+            _ if *rule.name == *OWNER => Declarer::Owners.name(),
+            Some(Declarer::Check) => "a check of a field",
+            Some(other) => other.name(),
+            None if of_convention(&rule.name) => "the convention of the same name",
+            None => continue,
+        };
+        Compiler::report_taken(at, &rule.name, by);
     }
 }
 

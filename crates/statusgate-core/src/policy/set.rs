@@ -91,14 +91,12 @@ impl PolicySet {
     /// All mistakes in the policies.
     pub fn with_policies(&self, documents: &[(&str, PolicySpec)]) -> Result<Self, Diagnostics> {
         let source = Source::new("policies built in code", "");
-        let (node, problems) =
-            (Node { value: Value::Null, span: Span::default() }, Problems::default());
+        let node = Node { value: Value::Null, span: Span::default() };
+        let problems = Problems::default();
         let known = Known { given: self.given.clone(), ..Known::default() };
         let at = At::root(&node, &problems);
-        let policies = documents.iter();
-        let policies =
-            policies.filter_map(|(name, spec)| document::compile(name, spec, &known, at));
-        let policies = policies.collect::<Vec<_>>();
+        let compile = |(name, spec): &(&str, PolicySpec)| document::compile(name, spec, &known, at);
+        let policies = documents.iter().filter_map(compile).collect();
         match problems.into_list() {
             mistakes if mistakes.is_empty() => Ok(Self::index(policies, known.given)),
             mistakes => Err(Diagnostics::new(&[source], mistakes)),
@@ -133,12 +131,10 @@ impl PolicySet {
     /// All conventions, built in and given, by name.
     pub fn conventions(&self) -> &Conventions {
         self.conventions.get_or_init(|| {
-            let given =
-                self.given.iter().map(|(name, found)| (name.clone(), found.convention.clone()));
-            let built_in = built_in::names();
-            let built_in =
-                built_in.filter_map(|name| Some((name.to_owned(), built_in::convention(name)?)));
-            given.chain(built_in).collect()
+            let given = self.given.iter();
+            let given = given.map(|(name, found)| (name.clone(), found.convention.clone()));
+            let built_in = |name: &str| Some((name.to_owned(), built_in::convention(name)?));
+            given.chain(built_in::names().filter_map(built_in)).collect()
         })
     }
 

@@ -8,7 +8,7 @@ use super::super::schema::member_id;
 use super::super::{Check, Disposition};
 use super::times::ANYTHING;
 use super::{ConditionList, ConditionType, ElementRule, OuterList};
-use crate::documents::{ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
+use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List};
 use crate::model::{Json, Members, Object, Pointer};
 use crate::source::tree::{At, near};
@@ -220,13 +220,11 @@ impl Compiler<'_> {
 
     /// The rules about each element.
     pub(super) fn element_rules(&self, document: &ConditionList, at: At<'_>) -> Vec<ElementRule> {
-        let mut known: Vec<&Name> = Vec::new();
         let rules = document.each.iter().enumerate().map(|(index, rule)| {
             let at = at.key("each").item(index);
-            if known.contains(&&rule.id) {
+            if document.each[..index].iter().any(|other| other.id == rule.id) {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
             }
-            known.push(&rule.id);
             self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
             let declared = DeclaredRule {
                 actions: vec![rule.action],
