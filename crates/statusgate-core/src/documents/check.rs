@@ -245,13 +245,9 @@ impl Validator<'_> {
             let too_small = both.is_some_and(|(number, least)| number < least);
             too_small.then(|| format!("this must be at least {least}, it is {value}"))
         });
-        match error {
-            Some(error) => {
-                self.problems.report(span, error);
-                false
-            }
-            None => true,
-        }
+        let Some(error) = error else { return true };
+        self.problems.report(span, error);
+        false
     }
 
     /// `.inf` and `.nan` exist only in YAML. In a patch they would be null.
@@ -279,12 +275,8 @@ impl Validator<'_> {
                 let form = text(schema, "x-check").unwrap_or_default();
                 let mut texts =
                     ["", "placeholder", PLACEHOLDER_POINTER, "/spec/placeholder", "1s"].into_iter();
-                Value::String(
-                    texts
-                        .find(|text| check_form(form, text).is_ok())
-                        .unwrap_or_default()
-                        .to_owned(),
-                )
+                let fitting = texts.find(|text| check_form(form, text).is_ok());
+                Value::String(fitting.unwrap_or_default().to_owned())
             }
             Some("boolean") => Value::Bool(false),
             Some("integer" | "number") => Value::Integer(0),

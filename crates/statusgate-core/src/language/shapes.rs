@@ -276,7 +276,7 @@ form!(
         "type": "string",
         "pattern": "^/(status/.|spec/.|metadata/(labels|annotations)/[^/]+$)",
     },
-    |text| pointer(text, is_any, ANY)
+    |text| pointer(text.parse(), is_any, ANY)
 );
 
 /// A pointer to something inside `.spec`.
@@ -287,19 +287,15 @@ form!(
     SpecPointer(Pointer),
     "spec-pointer",
     {"description": "A JSON pointer below /spec.", "type": "string", "pattern": "^/spec/."},
-    |text| pointer(text, |found| !found.below_spec().is_empty(), "this must point below /spec")
+    |text| pointer(
+        text.parse(),
+        |found| !found.below_spec().is_empty(),
+        "this must point below /spec"
+    )
 );
 
-/// Reads a pointer of a form.
+/// A pointer of a form.
 pub(crate) fn pointer(
-    text: &str,
-    fits: fn(&Pointer) -> bool,
-    what: &str,
-) -> Result<Pointer, String> {
-    fitting(text.parse(), fits, what)
-}
-
-pub(crate) fn fitting(
     read: Result<Pointer, &'static str>,
     fits: fn(&Pointer) -> bool,
     what: &str,
