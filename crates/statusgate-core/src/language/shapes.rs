@@ -93,7 +93,8 @@ impl<T: JsonSchema, const MIN: usize> JsonSchema for Values<T, MIN> {
 }
 
 /// A string, a number or a boolean.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Value")]
 pub struct Scalar(Value);
 
 impl Scalar {
@@ -122,12 +123,6 @@ impl From<&str> for Scalar {
     }
 }
 
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Value::deserialize(from)?.try_into().map_err(D::Error::custom)
-    }
-}
-
 described!(Scalar, inline: true, |_| json_schema!({"type": ["string", "number", "boolean"]}));
 
 /// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
@@ -140,12 +135,6 @@ impl<'de> Deserialize<'de> for ConditionStatus {
             other => other.as_str().and_then(Self::parse),
         };
         status.ok_or_else(|| D::Error::custom(format!("{value} is not a status")))
-    }
-}
-
-impl Serialize for ConditionStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 
