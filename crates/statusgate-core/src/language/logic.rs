@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::checker::{Checker, Segment};
 use super::words::join;
 use super::{
-    Answers, AnyWord, Around, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides, Truth, Word,
+    AnyWord, Around, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides, Truth, Word,
 };
 
 /// All of these predicates hold.
@@ -92,10 +92,6 @@ macro_rules! list_word {
             fn is_about_element(&self) -> bool {
                 self.$key.iter().any(Predicate::is_about_element)
             }
-
-            fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-                self.$key.iter().for_each(|part| answers.ask(part, facts));
-            }
         }
     };
 }
@@ -135,10 +131,6 @@ impl Word for Not {
 
     fn is_about_element(&self) -> bool {
         self.not.is_about_element()
-    }
-
-    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-        answers.ask(&self.not, facts);
     }
 }
 

@@ -162,9 +162,6 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
         !Self::OF_ELEMENT.is_empty()
     }
 
-    /// Reads once for a long list what a word about the element needs from the rest of the object.
-    fn prepare<'s, 'a>(&self, _answers: &mut Answers<'s, 'a>, _facts: &Facts<'s, 'a>) {}
-
     /// A word for each of its tests. Together they are equivalent.
     fn split(&self) -> Vec<Self> {
         vec![self.clone()]
@@ -239,12 +236,6 @@ macro_rules! words {
             fn is_about_element(&self) -> bool {
                 match self {
                     $(Self::$word(word) => word.is_about_element(),)*
-                }
-            }
-
-            fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-                match self {
-                    $(Self::$word(word) => word.prepare(answers, facts),)*
                 }
             }
 

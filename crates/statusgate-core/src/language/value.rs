@@ -14,8 +14,8 @@ use super::formula::{self, Comparison};
 use super::shapes::{Text, described};
 use super::words::not;
 use super::{
-    Answers, AnyPointer, Around, Facts, Kind, NoFormula, OneOrMany, Pattern, Question, Reasons,
-    Scalar, Scope, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
+    AnyPointer, Around, Facts, Kind, NoFormula, OneOrMany, Pattern, Question, Reasons, Scalar,
+    Scope, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
 };
 use crate::model::{Json, is_before_write, order, parse_rfc3339, same, same_number};
 
@@ -403,13 +403,6 @@ impl Word for Value {
 
     fn is_about_element(&self) -> bool {
         self.reference.is_member() || self.operands().any(|operand| operand.0.is_member())
-    }
-
-    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-        let operands = self.operands().map(|operand| &operand.0);
-        operands
-            .chain([&self.reference])
-            .for_each(|reference| answers.ask_reference(reference, facts));
     }
 
     fn split(&self) -> Vec<Self> {
