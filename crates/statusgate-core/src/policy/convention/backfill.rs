@@ -181,11 +181,9 @@ impl Compiler<'_> {
         inherited: &[Backfill],
         at: At<'_>,
     ) -> Vec<Backfill> {
-        let own = documents.iter().enumerate();
-        let own =
-            own.map(|(index, document)| (self.default(document, at.item(index)), at.item(index)));
-        let own: Vec<(Backfill, At<'_>)> =
-            own.filter_map(|(default, at)| Some((default?, at))).collect();
+        let own = at.each(documents);
+        let own = own.filter_map(|(at, document)| Some((self.default(document, at)?, at)));
+        let own: Vec<(Backfill, At<'_>)> = own.collect();
         let inherited: Vec<&Backfill> =
             remaining(inherited, own.iter().map(|(default, _)| default));
         let mut settled: Vec<&Pointer> = Vec::new();
@@ -265,9 +263,10 @@ impl Compiler<'_> {
             at.key(key).name().report_with_help(message, help);
             return None;
         }
-        for (index, source) in document.copy_of.iter().flat_map(|from| from.iter()).enumerate() {
+        let copies = document.copy_of.iter().flat_map(|from| from.iter());
+        for (at, source) in at.key("copyOf").each(copies) {
             if matches!(source, CopySource::Member(_)) {
-                let at = at.key("copyOf").item(index).key("condition").name();
+                let at = at.key("condition").name();
                 at.report_with_help("\"condition\" is only for elements of a list", help);
             }
         }

@@ -147,12 +147,11 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let times = times_of(&backfill, &conditions, phase.as_ref());
     // Rules last: their ids are the only ones that are chosen.
     let path = spec.phase.as_ref().and_then(|phase| phase.path.first());
-    let rules = spec.rules.iter().enumerate();
-    let rules =
-        rules.filter_map(|(index, rule)| compiler.rule(rule, path, at.key("rules").item(index)));
-    let rules = rules.map(Arc::new).collect();
-    for (index, (list, document)) in conditions.iter_mut().zip(&spec.conditions).enumerate() {
-        let each = compiler.element_rules(document, at.key("conditions").item(index));
+    let rules = at.key("rules").each(&spec.rules);
+    let rules = rules.filter_map(|(at, rule)| compiler.rule(rule, path, at)).map(Arc::new);
+    let rules = rules.collect();
+    for (at, list) in at.key("conditions").each(&mut conditions) {
+        let each = compiler.element_rules(&list.each, at);
         Arc::make_mut(list).each = each;
     }
     let mut declared = compiler.into_rules();
