@@ -141,16 +141,15 @@ impl<'c> Sourced<'c> {
         Self { by, ..self }
     }
 
+    /// A rule without a sentence of its own.
+    pub(crate) fn declared(&self, action: Disposition) -> DeclaredRule {
+        let source = self.source.to_owned();
+        DeclaredRule { actions: vec![action], message: None, source, optional: false, by: self.by }
+    }
+
     /// Declares a rule without a sentence of its own, and returns its id.
     pub(crate) fn rule(&self, rule: &str, action: Disposition) -> Id {
-        let declared = DeclaredRule {
-            actions: vec![action],
-            message: None,
-            source: self.source.to_owned(),
-            optional: false,
-            by: self.by,
-        };
-        self.compiler.declare(rule, declared)
+        self.compiler.declare(rule, self.declared(action))
     }
 
     /// A rule of the engine with its action.

@@ -225,13 +225,9 @@ impl Compiler<'_> {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
             }
             self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
-            let declared = DeclaredRule {
-                actions: vec![rule.action],
-                message: Some(rule.message.to_string()),
-                source: rule.source.clone(),
-                optional: rule.optional,
-                by: Declarer::ElementRule,
-            };
+            let rules = self.tables(&[&rule.source]).by(Declarer::ElementRule);
+            let (message, optional) = (Some(rule.message.to_string()), rule.optional);
+            let declared = DeclaredRule { message, optional, ..rules.declared(rule.action) };
             ElementRule { rule: self.declare_written(&rule.id, declared, at), ..rule.clone() }
         });
         rules.collect()

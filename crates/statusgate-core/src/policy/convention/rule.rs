@@ -32,13 +32,9 @@ impl Compiler<'_> {
                 "name the field of the finding: without a phase in the convention, there is no default",
             );
         }
-        let declared = DeclaredRule {
-            actions: vec![rule.action],
-            message: Some(rule.message.to_string()),
-            source: rule.source.clone(),
-            optional: rule.optional,
-            by: Declarer::Rule,
-        };
+        let declared = self.tables(&[&rule.source]).by(Declarer::Rule).declared(rule.action);
+        let (message, optional) = (Some(rule.message.to_string()), rule.optional);
+        let declared = DeclaredRule { message, optional, ..declared };
         let id = self.declare_written(&rule.id, declared, at);
         self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
         let trigger = Trigger::compile(rule.trigger.as_ref(), at);
