@@ -9,7 +9,7 @@ use crate::source::tree::At;
 
 use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
-use super::known::{Found, Known};
+use super::known::{Known, KnownConvention};
 use super::rules::{Declarer, OWNER, RuleTable};
 use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id};
 
@@ -190,8 +190,8 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
 }
 
 /// Reports optional parts that a policy cannot enable.
-fn check_enabled(enabled: &[String], found: Option<&Found>, at: At<'_>) {
-    let parts = found.and_then(Found::parts);
+fn check_enabled(enabled: &[String], found: Option<&KnownConvention>, at: At<'_>) {
+    let parts = found.and_then(KnownConvention::parts);
     for (index, name) in enabled.iter().enumerate() {
         let at = at.item(index);
         if enabled[..index].contains(name) {

@@ -16,7 +16,7 @@ use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 
 use super::convention::{self, Convention};
 use super::extends::{Specs, Whole};
-use super::known::{Found, Known};
+use super::known::{Known, KnownConvention};
 use super::owner::Claim;
 use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, owner};
 pub use foreign::Skipped;
@@ -31,7 +31,7 @@ pub struct PolicySet {
     /// The documents of other API groups.
     skipped: Vec<Skipped>,
     /// The conventions of the documents.
-    given: BTreeMap<String, Found>,
+    given: BTreeMap<String, KnownConvention>,
     /// All conventions, once something asks for them.
     conventions: OnceLock<Conventions>,
     by_plural: Index,
@@ -186,7 +186,7 @@ impl PolicySet {
         Self::index(policies, BTreeMap::new())
     }
 
-    fn index(mut policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
+    fn index(mut policies: Vec<Policy>, given: BTreeMap<String, KnownConvention>) -> Self {
         let (mut by_plural, mut by_group) = (Index::default(), Index::default());
         for (index, policy) in (0..).zip(&mut policies) {
             policy.name = Id::new(policy.name.to_string(), usize::from(index));
@@ -303,13 +303,13 @@ fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnos
     without_repetition(mistakes)
 }
 
-fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<Found> {
+fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<KnownConvention> {
     let Whole { spec, complete } = specs.get(name)?;
     let mut whole = (*spec).clone();
     let spec: ConventionSpec = documents::spec(&mut whole, complete, problems)?;
     let convention = convention::compile(name, &spec, complete, At::root(&whole, problems));
     let sound = complete && problems.count() == 0;
-    Some(Found { convention: Arc::new(convention), sound, complete })
+    Some(KnownConvention { convention: Arc::new(convention), sound, complete })
 }
 
 /// The mistakes of a convention. Those outside of its own document name the convention as heir.
