@@ -156,7 +156,7 @@ impl PolicySet {
         let candidates = if by_plural.len() <= by_group.len() { by_plural } else { by_group };
         candidates
             .iter()
-            .filter_map(|index| Some((*index, self.policies.get(usize::from(*index))?)))
+            .filter_map(|index| Some((*index, self.get(*index)?)))
             .filter(|(_, policy)| policy.selects(subject))
     }
 

@@ -76,12 +76,6 @@ impl Diagnostic {
         pictures.into_iter().try_for_each(|picture| write!(formatter, "\n{picture}"))
     }
 
-    /// The fix for an inherited mistake.
-    fn inheritance(&self) -> Option<String> {
-        let heir = self.inherited_by.as_ref()?;
-        Some(format!("\"{heir}\" inherits this, and it conflicts with what \"{heir}\" declares"))
-    }
-
     fn draw(&self, renderer: &Renderer) -> String {
         let Some(place) = &self.place else {
             return format!("error: {}: {}", one_line(&self.file), one_line(&self.message));
@@ -94,7 +88,9 @@ impl Diagnostic {
         } else {
             title.element(place.snippet(MAX_LINE).path(place.file.as_str()))
         }];
-        let inheritance = self.inheritance();
+        let inheritance = self.inherited_by.as_ref().map(|heir| {
+            format!("\"{heir}\" inherits this, and it conflicts with what \"{heir}\" declares")
+        });
         for help in self.help.iter().chain(&inheritance) {
             groups.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
         }

@@ -152,10 +152,6 @@ impl Backfill {
     pub(crate) const fn comes_last(&self) -> bool {
         matches!(self.filling, Filling::SteadyStatus { .. })
     }
-
-    const fn removes_member(&self) -> bool {
-        matches!(self.filling, Filling::AbsentMember { .. })
-    }
 }
 
 impl Filling {
@@ -206,8 +202,9 @@ impl Compiler<'_> {
             let before = own[..index].iter().map(|(other, _)| other);
             let mut others = before.chain(inherited.iter().copied());
             // Each run would undo what the run before it did.
+            let removes = |one: &Backfill| matches!(one.filling, Filling::AbsentMember { .. });
             let undoes = |other: &&Backfill| {
-                default.removes_member() != other.removes_member()
+                removes(default) != removes(other)
                     && default.path() == other.path()
                     && default.member().is_some()
                     && default.member() == other.member()

@@ -133,7 +133,10 @@ impl Compiler<'_> {
             }
         }
         for (at, step) in at.key("repair").each(&document.repair) {
-            self.check_repair_step(step, at);
+            if !KEYWORDS.contains(&step.to.as_str()) {
+                self.names.check_phase(at.key("to"), &step.to);
+            }
+            step.when.iter().for_each(|when| self.predicate(when, at.key("when")));
         }
         let mirrored = document.mirrored.clone();
         mirrored.iter().for_each(|when| self.predicate(when, at.key("mirrored")));
@@ -242,15 +245,6 @@ impl Compiler<'_> {
             self.predicate(&imposed.when, at.key("imposed").key("when"));
         }
         PhaseValue { name: name.to_owned(), rule, ..value.clone() }
-    }
-
-    fn check_repair_step(&self, step: &RepairStep, at: At<'_>) {
-        if !KEYWORDS.contains(&step.to.as_str()) {
-            self.names.check_phase(at.key("to"), &step.to);
-        }
-        if let Some(when) = &step.when {
-            self.predicate(when, at.key("when"));
-        }
     }
 }
 
