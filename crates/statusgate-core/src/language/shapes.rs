@@ -44,7 +44,7 @@ impl<T> From<T> for OneOrMany<T> {
     }
 }
 
-impl<T> FromIterator<T> for OneOrMany<T> {
+impl<T, const MIN: usize> FromIterator<T> for Values<T, MIN> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Self(items.into_iter().collect())
     }

@@ -7,7 +7,7 @@ use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Disposition, Id};
 use super::{Moves, PhaseReason, PhaseTimeRules, PhaseValue, RepairStep};
-use crate::documents::{self, ZeroOrMore, warn};
+use crate::documents::{self, warn};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -171,12 +171,7 @@ impl Compiler<'_> {
                 moves.clone()
             }
             None if finals.is_empty() => return None,
-            None => {
-                let (any_to, from) = (ZeroOrMore::default(), IndexMap::new());
-                let mut moves = Moves { any_to, from, action: warn() };
-                moves.any_to.0.extend(all());
-                moves
-            }
+            None => Moves { any_to: all().collect(), from: IndexMap::new(), action: warn() },
         };
         if !finals.is_empty() {
             let any_to = std::mem::take(&mut moves.any_to);
