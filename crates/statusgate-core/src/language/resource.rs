@@ -21,8 +21,8 @@ impl Word for ResourceName {
 
     fn check(&self, checker: &mut Checker) {
         checker.each("resource", &self.resource, |checker, glob| {
-            if let Some(wrong) = selector::plural(glob) {
-                checker.error(&wrong.message, Some(&wrong.help));
+            if let Some((message, help)) = selector::plural(glob) {
+                checker.error(&message, Some(&help));
             }
         });
     }

@@ -235,7 +235,7 @@ fn check_resources(documents: &[Resources], at: At<'_>) {
         let Resources { api_groups, api_versions, resources, .. } = document;
         let check = |key, globs: &[Glob], wrong: fn(&Glob) -> Option<selector::Unmatchable>| {
             for (at, glob) in at.key(key).each(globs) {
-                if let Some(selector::Unmatchable { message, help }) = wrong(glob) {
+                if let Some((message, help)) = wrong(glob) {
                     at.report_with_help(message, help);
                 }
             }

@@ -112,8 +112,7 @@ impl Convention {
 
     /// The same convention with the optional parts that are `wanted`, and without the others.
     pub(crate) fn with_parts(&self, wanted: &[String]) -> Self {
-        let wants = |name: &str| wanted.iter().any(|part| part == name);
-        let on = |optional: bool, name: &str| !optional || wants(name);
+        let on = |optional: bool, name: &str| !optional || wanted.iter().any(|part| part == name);
         let mut convention = self.clone();
         convention.rules.retain(|rule| on(rule.optional, &rule.id));
         for list in &mut convention.conditions {
@@ -121,7 +120,7 @@ impl Convention {
                 Arc::make_mut(list).each.retain(|rule| on(rule.optional, &rule.id));
             }
         }
-        convention.backfill.retain(|default| !default.optional || wants(&default.name));
+        convention.backfill.retain(|default| on(default.optional, &default.name));
         convention
     }
 }
