@@ -62,10 +62,7 @@ impl Entry {
         let selecting: Vec<String> = selecting.map(|(_, policy)| policy.name.to_string()).collect();
         let unjudged = match subject {
             Err(unfit) => Some(unfit.to_string()),
-            Ok(subject) => selecting.is_empty().then(|| match policies.near_miss(subject) {
-                Some(near) => format!("no policy selects it; {near}"),
-                None => "no policy selects it".to_owned(),
-            }),
+            Ok(subject) => selecting.is_empty().then(|| policies.why_unselected(subject)),
         };
         let written = |request: &RecordedRequest| Written {
             user: request.writer.user.to_string(),

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use statusgate_core::language::{self, Asks, Glob, Reference};
+use statusgate_core::language::{AnyWord, Reference};
 use statusgate_core::model::Pointer;
 use statusgate_core::policy::convention::Convention;
 
@@ -23,44 +23,43 @@ struct Words {
     fields: Vec<(Pointer, Option<Vec<Value>>)>,
 }
 
-impl<'p> Asks<'p> for Words {
-    fn resource(&mut self, names: &'p [Glob]) {
-        self.plurals.extend(names.iter().map(|name| name.to_string().replace('*', "x")));
-    }
-
-    fn condition(&mut self, _: bool, kind: &str, reasons: &'p [String]) {
-        self.conditions.push(kind.to_owned());
-        self.reasons.extend(reasons.iter().cloned());
-    }
-
-    fn severity(&mut self, _: &str, names: &'p [String]) {
-        self.severities.extend(names.iter().cloned());
-    }
-
-    fn set(&mut self, reference: &Reference) {
-        self.field(reference, Some(Vec::new()));
-    }
-
-    fn value(&mut self, value: &'p language::Value) {
-        let named = value.is.iter().chain(&value.is_not).flat_map(|values| values.iter());
-        let named: Vec<Value> = named.map(|scalar| scalar.value().clone()).collect();
-        for operand in value.operands() {
-            self.field(&operand.0, None);
-        }
-        let is_compared = value.operands().next().is_some() || value.bounds().next().is_some();
-        self.field(&value.reference, Some(named).filter(|_| !is_compared));
-    }
-}
-
 impl Words {
     fn of(convention: &Convention) -> Self {
         let mut words = Self::default();
         for rule in convention.health.iter().flat_map(|health| &health.rules) {
             if let Some(when) = &rule.when {
-                when.asks(&mut words);
+                when.questions().into_iter().for_each(|word| words.add(word));
             }
         }
         words
+    }
+
+    fn add(&mut self, word: &AnyWord) {
+        match word {
+            AnyWord::ResourceName(word) => {
+                let names = word.resource.iter();
+                self.plurals.extend(names.map(|name| name.to_string().replace('*', "x")));
+            }
+            AnyWord::Condition(word) => {
+                self.conditions.push(word.of.kind().to_owned());
+                self.reasons.extend(word.reason.iter().flat_map(|names| names.iter().cloned()));
+                self.severities
+                    .extend(word.severity.iter().flat_map(|names| names.iter().cloned()));
+            }
+            AnyWord::Set(word) => self.field(&Reference::Field(word.set.clone()), Some(Vec::new())),
+            AnyWord::Value(value) => {
+                let named = value.is.iter().chain(&value.is_not).flat_map(|values| values.iter());
+                let named: Vec<Value> = named.map(|scalar| scalar.value().clone()).collect();
+                for operand in value.operands() {
+                    self.conditions.extend(operand.condition().map(str::to_owned));
+                    self.field(&operand.0, None);
+                }
+                let is_compared =
+                    value.operands().next().is_some() || value.bounds().next().is_some();
+                self.field(&value.reference, Some(named).filter(|_| !is_compared));
+            }
+            _ => {}
+        }
     }
 
     fn field(&mut self, reference: &Reference, values: Option<Vec<Value>>) {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
-use statusgate_core::language::Asks;
+use statusgate_core::language::{AnyWord, Operand, Predicate};
 use statusgate_core::model::{Pointer, parse_rfc3339};
 use statusgate_core::policy::Disposition;
 use statusgate_core::policy::convention::{ConditionList, Convention};
@@ -240,17 +240,15 @@ fn elements(list: &'static ConditionList, convention: &Convention) -> BoxedStrat
 }
 
 fn conditions_in_rules(convention: &Convention) -> Vec<String> {
-    #[derive(Default)]
-    struct Kinds(Vec<String>);
-    impl<'p> Asks<'p> for Kinds {
-        fn condition(&mut self, _: bool, kind: &str, _: &'p [String]) {
-            self.0.push(kind.to_owned());
-        }
-    }
-    let mut kinds = Kinds::default();
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
     let evidence = phases.filter_map(|phase| phase.necessary.as_ref());
     let rules = convention.rules.iter().filter(|rule| rule.action == Disposition::Disagreement);
-    evidence.chain(rules.map(|rule| &rule.when)).for_each(|when| when.asks(&mut kinds));
-    kinds.0
+    let words = evidence.chain(rules.map(|rule| &rule.when)).flat_map(Predicate::questions);
+    let kinds = words.flat_map(|word| match word {
+        AnyWord::Condition(word) => vec![word.of.kind()],
+        AnyWord::Value(value) => value.operands().filter_map(Operand::condition).collect(),
+        AnyWord::Elapsed(word) => word.since.condition().into_iter().collect(),
+        _ => Vec::new(),
+    });
+    kinds.map(str::to_owned).collect()
 }

@@ -170,11 +170,7 @@ impl Judged<'_> {
         let Self { manifest, policies, request, mutation, verdict, .. } = self;
         let subject = &request.subject;
         let names: Vec<&str> = policies.names_of(&verdict.policies).collect();
-        let unjudged = names.is_empty().then(|| policies.near_miss(subject));
-        let unjudged = unjudged.map(|near| match near {
-            Some(near) => format!("no policy selects it; {near}"),
-            None => "no policy selects it".to_owned(),
-        });
+        let unjudged = names.is_empty().then(|| policies.why_unselected(subject));
         let responses = [response(request, mutation)?, response(request, verdict)?];
         let (before, after) = (status_of(manifest.text), mutation.status.as_ref());
         let after = after.map_or_else(|| before.clone(), Json::to_value);

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::kind::Envelope;
-use super::schema::{Part, Schema, text};
+use super::schema::{Schema, Subschema, text};
 use super::shapes::check_form;
 use super::{ConventionSpec, DocumentKind, PolicySpec};
 use crate::language::any_of;
@@ -90,7 +90,7 @@ struct Validator<'c> {
 }
 
 impl Validator<'_> {
-    fn node(&self, node: &mut Node, schema: &Part) {
+    fn node(&self, node: &mut Node, schema: &Subschema) {
         let choices = self.schema.choices(schema);
         if choices.iter().any(|choice| types(choice).is_empty()) {
             self.finite(node);
@@ -104,7 +104,7 @@ impl Validator<'_> {
                 false
             }
             Value::Map(entries) => {
-                let known = |choice: &&Part| {
+                let known = |choice: &&Subschema| {
                     entries.iter().filter(|(key, _)| property(choice, &key.name).is_some()).count()
                 };
                 let best = fitting.into_iter().max_by_key(known);
@@ -121,7 +121,7 @@ impl Validator<'_> {
         }
     }
 
-    fn wrong_type(&self, node: &Node, schema: &Part, choices: &[&Part]) {
+    fn wrong_type(&self, node: &Node, schema: &Subschema, choices: &[&Subschema]) {
         let mut wanted: Vec<&str> = Vec::new();
         for name in choices.iter().flat_map(|choice| types(choice)).map(called) {
             if !wanted.contains(&name) {
@@ -145,7 +145,7 @@ impl Validator<'_> {
     }
 
     /// Whether a list has the items that it needs.
-    fn list(&self, span: &Span, items: &mut [Node], schema: &Part, outer: &Part) -> bool {
+    fn list(&self, span: &Span, items: &mut [Node], schema: &Subschema, outer: &Subschema) -> bool {
         if let Some(schema) = schema.get("items") {
             items.iter_mut().for_each(|item| self.node(item, schema));
         }
@@ -159,7 +159,7 @@ impl Validator<'_> {
     }
 
     /// Whether what is left of a mapping can be read.
-    fn mapping(&self, span: &Span, entries: &mut Vec<(Key, Node)>, schema: &Part) -> bool {
+    fn mapping(&self, span: &Span, entries: &mut Vec<(Key, Node)>, schema: &Subschema) -> bool {
         let must_not_be_empty = schema.get("minProperties").is_some();
         if entries.is_empty() && must_not_be_empty {
             let why = text(schema, "x-empty").unwrap_or("this mapping must not be empty");
@@ -220,9 +220,9 @@ impl Validator<'_> {
     }
 
     /// Whether a scalar is one of the words and has the form of its type.
-    fn scalar(&self, span: &Span, value: &Value, fitting: &[&Part]) -> bool {
+    fn scalar(&self, span: &Span, value: &Value, fitting: &[&Subschema]) -> bool {
         let value = serde_json::to_value(value).unwrap_or_default();
-        let supported: Vec<&Part> = fitting.iter().flat_map(|choice| words(choice)).collect();
+        let supported: Vec<&Subschema> = fitting.iter().flat_map(|choice| words(choice)).collect();
         if value.is_null() {
             self.problems.report(span, NO_JSON);
             return false;
@@ -245,13 +245,9 @@ impl Validator<'_> {
             let too_small = both.is_some_and(|(number, least)| number < least);
             too_small.then(|| format!("this must be at least {least}, it is {value}"))
         });
-        match error {
-            Some(error) => {
-                self.problems.report(span, error);
-                false
-            }
-            None => true,
-        }
+        let Some(error) = error else { return true };
+        self.problems.report(span, error);
+        false
     }
 
     /// `.inf` and `.nan` exist only in YAML. In a patch they would be null.
@@ -268,7 +264,7 @@ impl Validator<'_> {
     }
 
     /// Something that can be read in the place of a value that was rejected or is missing.
-    fn placeholder(&self, schema: &Part) -> Node {
+    fn placeholder(&self, schema: &Subschema) -> Node {
         let choices = self.schema.choices(schema);
         let Some(schema) = choices.first() else { return Node::placeholder(Value::Null) };
         if let Some(Json::String(word)) = words(schema).next() {
@@ -279,12 +275,8 @@ impl Validator<'_> {
                 let form = text(schema, "x-check").unwrap_or_default();
                 let mut texts =
                     ["", "placeholder", PLACEHOLDER_POINTER, "/spec/placeholder", "1s"].into_iter();
-                Value::String(
-                    texts
-                        .find(|text| check_form(form, text).is_ok())
-                        .unwrap_or_default()
-                        .to_owned(),
-                )
+                let fitting = texts.find(|text| check_form(form, text).is_ok());
+                Value::String(fitting.unwrap_or_default().to_owned())
             }
             Some("boolean") => Value::Bool(false),
             Some("integer" | "number") => Value::Integer(0),
@@ -307,11 +299,11 @@ pub(crate) const PLACEHOLDER_POINTER: &str = "/status/placeholder";
 
 const NO_JSON: &str = "JSON does not support this number";
 
-fn property<'s>(schema: &'s Part, key: &str) -> Option<&'s Part> {
+fn property<'s>(schema: &'s Subschema, key: &str) -> Option<&'s Subschema> {
     schema.get("properties")?.get(key)
 }
 
-fn properties(schema: &Part) -> impl Iterator<Item = (&str, &Part)> {
+fn properties(schema: &Subschema) -> impl Iterator<Item = (&str, &Subschema)> {
     let properties = match schema.get("properties") {
         Some(Json::Object(properties)) => Some(properties.iter()),
         _ => None,
@@ -320,24 +312,24 @@ fn properties(schema: &Part) -> impl Iterator<Item = (&str, &Part)> {
 }
 
 /// The schema of keys that are names.
-fn others(schema: &Part) -> Option<&Part> {
+fn others(schema: &Subschema) -> Option<&Subschema> {
     schema
         .get("additionalProperties")
         .filter(|others| matches!(others, Json::Object(_) | Json::Bool(true)))
 }
 
-fn required(schema: &Part) -> impl Iterator<Item = &str> {
+fn required(schema: &Subschema) -> impl Iterator<Item = &str> {
     schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
 }
 
 /// The words that a schema lists.
-fn words(schema: &Part) -> impl Iterator<Item = &Part> {
+fn words(schema: &Subschema) -> impl Iterator<Item = &Subschema> {
     let several = schema.get("enum").and_then(Json::as_array).into_iter().flatten();
     several.chain(schema.get("const"))
 }
 
 /// Two keys of a predicate that need a predicate each.
-fn two_apart<'e>(schema: &Part, entries: &'e [(Key, Node)]) -> Option<(&'e Key, &'e Key)> {
+fn two_apart<'e>(schema: &Subschema, entries: &'e [(Key, Node)]) -> Option<(&'e Key, &'e Key)> {
     let apart = schema.get("x-apart")?.as_array()?;
     let keys = entries.iter().map(|(key, _)| key);
     let mut keys = keys.filter(|key| apart.iter().any(|name| name.as_str() == Some(&key.name)));
@@ -345,7 +337,7 @@ fn two_apart<'e>(schema: &Part, entries: &'e [(Key, Node)]) -> Option<(&'e Key, 
 }
 
 /// Whether the keys of a mapping fulfil an `if`.
-fn holds(condition: &Part, entries: &[(Key, Node)]) -> bool {
+fn holds(condition: &Subschema, entries: &[(Key, Node)]) -> bool {
     let any = condition.get("anyOf").and_then(Json::as_array);
     required(condition).all(|name| entries.iter().any(|(key, _)| key.name == name))
         && any.is_none_or(|any| any.iter().any(|part| holds(part, entries)))
@@ -353,14 +345,14 @@ fn holds(condition: &Part, entries: &[(Key, Node)]) -> bool {
 }
 
 /// The keys that an `if` is about.
-fn mentioned<'s>(condition: &'s Part, keys: &mut Vec<&'s str>) {
+fn mentioned<'s>(condition: &'s Subschema, keys: &mut Vec<&'s str>) {
     keys.extend(required(condition));
     let any = condition.get("anyOf").and_then(Json::as_array);
     any.into_iter().flatten().for_each(|part| mentioned(part, keys));
 }
 
 /// The types of a schema; nothing where it allows all.
-fn types(schema: &Part) -> Vec<&str> {
+fn types(schema: &Subschema) -> Vec<&str> {
     match schema.get("type") {
         Some(Json::String(one)) => vec![one],
         Some(Json::Array(several)) => several.iter().filter_map(Json::as_str).collect(),
@@ -370,7 +362,7 @@ fn types(schema: &Part) -> Vec<&str> {
     }
 }
 
-fn is_type(schema: &Part, value: &Value) -> bool {
+fn is_type(schema: &Subschema, value: &Value) -> bool {
     let is = |name: &str| match value {
         Value::Null => false,
         Value::Bool(_) => name == "boolean",

@@ -24,11 +24,11 @@ use crate::model::Json;
 /// descriptions and is no [`Value`]: 0.3 MB for all documents instead of 0.8.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    pub(super) root: Part,
+    pub(super) root: Subschema,
 }
 
 /// A schema in a schema.
-pub(super) type Part = Json<'static>;
+pub(super) type Subschema = Json<'static>;
 
 impl Schema {
     pub(super) fn of<T: JsonSchema>() -> Self {
@@ -41,7 +41,7 @@ impl Schema {
     }
 
     /// What a schema refers to.
-    pub(super) fn solid<'s>(&'s self, mut schema: &'s Part) -> &'s Part {
+    pub(super) fn solid<'s>(&'s self, mut schema: &'s Subschema) -> &'s Subschema {
         while let Some(name) = text(schema, "$ref").and_then(|to| to.strip_prefix("#/$defs/")) {
             let named = self.root.get("$defs").and_then(|named| named.get(name));
             schema = named.unwrap_or(&Json::Null);
@@ -50,7 +50,7 @@ impl Schema {
     }
 
     /// The alternatives of a schema, without references and unions.
-    pub(super) fn choices<'s>(&'s self, schema: &'s Part) -> Vec<&'s Part> {
+    pub(super) fn choices<'s>(&'s self, schema: &'s Subschema) -> Vec<&'s Subschema> {
         let schema = self.solid(schema);
         match schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
             Some(choices) => choices.iter().flat_map(|choice| self.choices(choice)).collect(),
@@ -63,7 +63,7 @@ impl Schema {
 #[derive(Clone, Copy)]
 pub(crate) struct Merge<'s> {
     schema: &'s Schema,
-    part: &'s Part,
+    part: &'s Subschema,
 }
 
 impl<'s> Merge<'s> {
@@ -79,7 +79,7 @@ impl<'s> Merge<'s> {
 
     /// The value of a key.
     pub(crate) fn key(self, name: &str) -> Self {
-        let value = |choice: &'s Part| {
+        let value = |choice: &'s Subschema| {
             let named = choice.get("properties").and_then(|properties| properties.get(name));
             named.or_else(|| choice.get("additionalProperties"))
         };
@@ -103,12 +103,12 @@ impl<'s> Merge<'s> {
         self.part.get("x-own").is_some()
     }
 
-    fn choices(self) -> Vec<&'s Part> {
+    fn choices(self) -> Vec<&'s Subschema> {
         self.schema.choices(self.part)
     }
 }
 
-pub(super) fn text<'s>(schema: &'s Part, key: &str) -> Option<&'s str> {
+pub(super) fn text<'s>(schema: &'s Subschema, key: &str) -> Option<&'s str> {
     schema.get(key)?.as_str()
 }
 

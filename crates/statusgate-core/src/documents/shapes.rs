@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use schemars::{Schema, json_schema};
 
-use crate::language::shapes::{self, Text, TextCheck, check, fitting, form, pointer, text_shape};
+use crate::language::shapes::{self, Text, TextCheck, check, form, pointer, text_shape};
 use crate::model::Pointer;
 
 /// The forms of documents that the language does not have.
@@ -86,7 +86,7 @@ form!(
     StatusPointer(Pointer),
     "status-pointer",
     {"description": "A JSON pointer below /status.", "type": "string", "pattern": "^/status/."},
-    |text| pointer(text, Pointer::is_below_status, "this must point below /status")
+    |text| pointer(text.parse(), Pointer::is_below_status, "this must point below /status")
 );
 form!(
     ListPointer(Pointer),
@@ -96,14 +96,14 @@ form!(
         "type": "string",
         "pattern": "^/status/.",
     },
-    |text| fitting(Pointer::of_list(text), Pointer::is_below_status, "this must point below /status")
+    |text| pointer(Pointer::of_list(text), Pointer::is_below_status, "this must point below /status")
 );
 form!(
     StatusOrBelow(Pointer),
     "status-or-below",
     {"description": "/status, or a JSON pointer below it.", "type": "string", "pattern": "^/status(/.|$)"},
     |text| pointer(
-        text,
+        text.parse(),
         |found| found.tokens().first().is_some_and(|first| first == "status"),
         "this must be /status or point below it"
     )

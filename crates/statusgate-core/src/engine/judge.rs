@@ -162,7 +162,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             && !matches!(status, Json::Null | Json::Object(_))
         {
             let (cause, message) = match status {
-                Json::Large(text) => (Cause::TooLong, too_many(Json::count_values(text))),
+                Json::Large(text) => (Cause::TooLong, too_many(text)),
                 other => (Cause::TypeInvalid, format!("must be an object, it is {}", other.kind())),
             };
             let found =

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ptr::from_ref;
 
-use super::{AnyWord, Facts, Polarity, Predicate, Reference, Truth};
+use super::{All, Any, AnyWord, Facts, Polarity, Predicate, Reference, Truth};
 use crate::model::Json;
 
 /// Answers that are computed once for a long list. A rule may search the whole list, status or spec. For
@@ -32,19 +32,24 @@ impl<'s, 'a> Answers<'s, 'a> {
         answers
     }
 
-    pub(super) fn ask(&mut self, predicate: &Predicate, facts: &Facts<'s, 'a>) {
+    fn ask(&mut self, predicate: &Predicate, facts: &Facts<'s, 'a>) {
         for word in predicate.words() {
-            if word.is_about_element() {
-                word.prepare(self, facts);
-            } else {
-                self.truths.insert(from_ref(word).addr(), word.ask(facts));
+            match word {
+                word if !word.is_about_element() => {
+                    self.truths.insert(from_ref(word).addr(), word.ask(facts));
+                }
+                AnyWord::All(All { all: parts }) | AnyWord::Any(Any { any: parts }) => {
+                    parts.iter().for_each(|part| self.ask(part, facts));
+                }
+                AnyWord::Not(word) => self.ask(&word.not, facts),
+                AnyWord::Value(value) => {
+                    let operands = value.operands().map(|operand| &operand.0);
+                    let others = operands.chain([&value.reference]).filter(|of| !of.is_member());
+                    let fields = others.map(|of| (from_ref(of).addr(), facts.value(of)));
+                    self.fields.extend(fields);
+                }
+                _ => {}
             }
-        }
-    }
-
-    pub(super) fn ask_reference(&mut self, reference: &Reference, facts: &Facts<'s, 'a>) {
-        if !reference.is_member() {
-            self.fields.insert(from_ref(reference).addr(), facts.value(reference));
         }
     }
 

@@ -1,25 +1,25 @@
 //! Errors in predicates that their schema cannot find.
 
-use super::{Scope, Word};
+use super::{Predicate, Scope, Word};
 
-/// Receives the errors of a predicate, each with its path inside the predicate.
-pub trait Report {
-    /// An error at a path. An empty path is the predicate itself.
-    fn error(&mut self, path: &[Segment], message: &str, help: Option<&str>);
-
-    /// A question at a path with an answer that changes without a write. It is an error if the answer can
-    /// change or reject a write.
-    fn clock(&mut self, path: &[Segment]);
-
-    /// A question at a path about the write or its time: it needs more than the object. Health cannot ask it.
-    fn write(&mut self, path: &[Segment]);
-
-    /// The name of a phase at a path. It is an error if the convention has no such phase.
-    fn phase(&mut self, path: &[Segment], name: &str);
-
-    /// The type of a condition at a path. It is an error if no list of the convention may have it.
-    fn condition(&mut self, path: &[Segment], name: &str);
+/// A part of a predicate that its schema cannot judge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Issue {
+    /// An error, and the fix.
+    Error(String, Option<String>),
+    /// A question with an answer that changes without a write. It is an error if the answer can change or
+    /// reject a write.
+    Clock,
+    /// A question about the write or its time: it needs more than the object. Health cannot ask it.
+    Write,
+    /// The name of a phase. It is an error if the convention has no such phase.
+    Phase(String),
+    /// The type of a condition. It is an error if no list of the convention may have it.
+    Condition(String),
 }
+
+/// The issues of a predicate, each with its path. An empty path is the predicate itself.
+pub type Issues = Vec<(Vec<Segment>, Issue)>;
 
 /// One segment of a path into a mapping or a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +30,18 @@ pub enum Segment {
     Item(usize),
 }
 
-/// Collects errors while words are checked.
-pub struct Checker<'r> {
-    report: &'r mut dyn Report,
+/// Collects issues while words are checked.
+pub struct Checker {
+    issues: Issues,
     path: Vec<Segment>,
     scope: Scope,
 }
 
-impl<'r> Checker<'r> {
-    pub(super) const fn new(report: &'r mut dyn Report, scope: Scope) -> Self {
-        Self { report, path: Vec::new(), scope }
+impl Checker {
+    pub(super) fn check(predicate: &Predicate, scope: Scope) -> Issues {
+        let mut checker = Self { issues: Vec::new(), path: Vec::new(), scope };
+        predicate.check_in(&mut checker);
+        checker.issues
     }
 
     /// The scope of the predicate.
@@ -47,29 +49,14 @@ impl<'r> Checker<'r> {
         self.scope
     }
 
-    /// Reports an error at the current path.
+    /// Adds an issue at the current path.
+    pub fn add(&mut self, issue: Issue) {
+        self.issues.push((self.path.clone(), issue));
+    }
+
+    /// Adds an error at the current path.
     pub fn error(&mut self, message: &str, help: Option<&str>) {
-        self.report.error(&self.path, message, help);
-    }
-
-    /// Checks that a word may read the clock.
-    pub fn clock(&mut self) {
-        self.report.clock(&self.path);
-    }
-
-    /// Checks that a word may ask about the write.
-    pub fn write(&mut self) {
-        self.report.write(&self.path);
-    }
-
-    /// Checks the name of a phase.
-    pub fn phase(&mut self, name: &str) {
-        self.report.phase(&self.path, name);
-    }
-
-    /// Checks the type of a condition.
-    pub fn condition(&mut self, name: &str) {
-        self.report.condition(&self.path, name);
+        self.add(Issue::Error(message.to_owned(), help.map(str::to_owned)));
     }
 
     /// Checks a nested value.

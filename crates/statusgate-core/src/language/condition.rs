@@ -3,11 +3,11 @@
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::checker::{Checker, Segment};
+use super::checker::{Checker, Issue, Segment};
 use super::shapes::described;
 use super::words::not;
 use super::{
-    Around, Asks, Facts, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
+    Around, Facts, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
     quoted,
 };
 use crate::model::{ConditionStatus, Conditions, Json};
@@ -20,23 +20,17 @@ pub struct Condition {
     #[serde(flatten)]
     pub of: ConditionOf,
     /// Its status is one of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<OneOrMany<ConditionStatus>>,
     /// Its status is none of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_not: Option<OneOrMany<ConditionStatus>>,
     /// Its reason is one of these. The empty one includes no reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<OneOrMany<String>>,
     /// Its severity is one of these. The empty one includes no severity.
     // Cluster API (v1beta1) and Azure Service Operator rate a condition that is False.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<OneOrMany<String>>,
     /// Whether it is in the list. The only test that has an answer where the condition is absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub present: Option<bool>,
     /// Whether this write changed it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
 }
 
@@ -97,7 +91,7 @@ impl Word for Condition {
     const TESTS: &'static [&'static str] =
         &["is", "isNot", "reason", "severity", "present", "changed"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         if *self == (Self { of: self.of.clone(), ..Self::of("") }) {
             let message = format!("there is no test of condition {}", self.of.kind());
             checker.error(&message, Some("add is, isNot, reason, severity, present or changed"));
@@ -110,9 +104,11 @@ impl Word for Condition {
             checker.error("the severity of a stored condition cannot be asked", None);
         }
         if is_old || self.changed.is_some() {
-            checker.write();
+            checker.add(Issue::Write);
         }
-        checker.at(Segment::Key(key), |here| here.condition(self.of.kind()));
+        checker.at(Segment::Key(key), |here| {
+            here.add(Issue::Condition(self.of.kind().to_owned()));
+        });
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
@@ -245,9 +241,7 @@ impl Word for Condition {
             Sides { yes: question(false), no: question(true) }
         };
         match self {
-            Self { of: ConditionOf::OldCondition(_), .. } => {
-                Err(NoFormula(self.words(Around::Nothing, false)))
-            }
+            Self { of: ConditionOf::OldCondition(_), .. } => Err(self.no_formula()),
             Self { is: Some(wanted), .. } => Ok(is(wanted)),
             Self { is_not: Some(unwanted), .. } => Ok(!is(unwanted)),
             Self { reason: Some(names), .. } => Ok(listed("reason", names)),
@@ -256,18 +250,7 @@ impl Word for Condition {
                 let sides = Sides::of(Question::Present(list.clone(), kind()).into());
                 Ok(if *present { sides } else { !sides })
             }
-            _ => Err(NoFormula(self.words(Around::Nothing, false))),
-        }
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        let old = matches!(self.of, ConditionOf::OldCondition(_));
-        asks.condition(old, self.of.kind(), self.reason.as_deref().unwrap_or_default());
-        if let Some(names) = &self.severity {
-            asks.severity(self.of.kind(), names);
-        }
-        if self.changed.is_some() {
-            asks.changed_condition(old, self.of.kind());
+            _ => Err(self.no_formula()),
         }
     }
 

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::checker::{Checker, Segment};
+use super::checker::{Checker, Issue, Segment};
 use super::shapes::{Text, text_shape};
-use super::{Around, Asks, Facts, Kind, NoFormula, Operand, Reasons, Sides, Truth, Word};
+use super::{Around, Facts, Operand, Truth, Word};
 use crate::model::{Json, parse_rfc3339};
 
 /// How long ago a time is. Only rules that never reject can ask: the answer changes without a write.
@@ -41,11 +41,11 @@ impl Word for Elapsed {
     const KEYS: &'static [&'static str] = &["since"];
     const TESTS: &'static [&'static str] = &["moreThan"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         self.since.check("since", checker);
         checker.at(Segment::Key("since"), |checker| {
-            checker.clock();
-            checker.write();
+            checker.add(Issue::Clock);
+            checker.add(Issue::Write);
         });
     }
 
@@ -55,23 +55,9 @@ impl Word for Elapsed {
         Truth::of(elapsed.map(|elapsed| elapsed > self.more_than.0))
     }
 
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-        let negated = self.ask(facts) == Truth::False;
-        reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
-    }
-
     fn words(&self, _: Around, negated: bool) -> String {
         let than = if negated { "at most" } else { "more than" };
         format!("{} is {than} {} ago", self.since.0, self.more_than)
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.since.asks(asks);
-        asks.elapsed(&self.since.0, self.more_than);
     }
 
     fn is_about_element(&self) -> bool {

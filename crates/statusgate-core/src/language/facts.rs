@@ -86,8 +86,8 @@ impl<'s, 'a> Facts<'s, 'a> {
         if self.list.is_some_and(|own| std::ptr::eq(own.path, list.path)) {
             return self;
         }
-        let conditions = conditions_at(self.object, list.path);
-        let old_conditions = self.old.map(|old| conditions_at(old, list.path));
+        let conditions = Conditions::of(self.object.at_status(list.path));
+        let old_conditions = self.old.map(|old| Conditions::of(old.at_status(list.path)));
         self.with_list(list, conditions, old_conditions)
     }
 
@@ -176,8 +176,4 @@ pub(super) fn at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Option<&'s J
         let (part, names) = object.part(path)?;
         part.tree()?.at(names)
     }
-}
-
-fn conditions_at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Conditions<'s, 'a> {
-    Conditions::of(object.at_status(path))
 }

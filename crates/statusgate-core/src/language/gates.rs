@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AnyPointer, Around, Asks, Facts, Kind, NoFormula, Polarity, Reasons, Sides, Truth, Word, quoted,
-};
+use super::{AnyPointer, Around, Facts, Polarity, Reasons, Truth, Word, quoted};
 use crate::model::{ByType, ConditionStatus, Conditions, Json, SCAN_LIMIT};
 
 /// Every condition that a list in the spec asks for is good.
@@ -40,14 +38,6 @@ impl Word for Gates {
     fn words(&self, _: Around, negated: bool) -> String {
         let (each, not) = if negated { ("a", "not ") } else { ("every", "") };
         format!("{each} condition that {} asks for is {not}good", self.gates.field())
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.gates(&self.gates);
     }
 }
 

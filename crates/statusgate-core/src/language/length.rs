@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
-use super::{AnyPointer, Around, Asks, Facts, Kind, NoFormula, Reasons, Sides, Truth, Word};
+use super::{AnyPointer, Around, Facts, Truth, Word};
 use crate::model::Json;
 
 /// The number of items in a list. An absent list has none.
@@ -16,15 +16,14 @@ pub struct Length {
     /// The list.
     pub length: AnyPointer,
     /// The least number of items.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<usize>,
     /// The largest number of items.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<usize>,
 }
 
 impl Length {
-    fn bounds(&self) -> RangeInclusive<usize> {
+    /// The admissible lengths.
+    pub fn bounds(&self) -> RangeInclusive<usize> {
         self.at_least.unwrap_or(0)..=self.at_most.unwrap_or(usize::MAX)
     }
 }
@@ -33,7 +32,7 @@ impl Word for Length {
     const KEYS: &'static [&'static str] = &["length"];
     const TESTS: &'static [&'static str] = &["atLeast", "atMost"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         checker.at(Segment::Key("length"), |checker| match (self.at_least, self.at_most) {
             (None, None) => checker.error("a length needs \"atLeast\" or \"atMost\"", None),
             (Some(least), Some(most)) if least > most => {
@@ -48,12 +47,6 @@ impl Word for Length {
         Truth::of(Some(self.bounds().contains(&items.map_or(0, <[Json<'_>]>::len))))
     }
 
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-        // Not the length itself: it may change with each write.
-        let negated = self.ask(facts) == Truth::False;
-        reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
-    }
-
     fn words(&self, _: Around, negated: bool) -> String {
         let has = match (self.at_least, self.at_most, negated) {
             (least, None, false) => format!("has at least {}", least.unwrap_or_default()),
@@ -64,14 +57,5 @@ impl Word for Length {
             (Some(least), Some(most), true) => format!("does not have {least} to {most}"),
         };
         format!("{} {has} items", self.length.field())
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        let bounds = self.bounds();
-        asks.length(&self.length, *bounds.start(), *bounds.end());
     }
 }

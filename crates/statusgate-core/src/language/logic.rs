@@ -7,8 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::checker::{Checker, Segment};
 use super::words::join;
 use super::{
-    Answers, AnyWord, Around, Asks, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides,
-    Truth, Word,
+    AnyWord, Around, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides, Truth, Word,
 };
 
 /// All of these predicates hold.
@@ -47,7 +46,7 @@ macro_rules! list_word {
                 json_schema!({"type": "object", "properties": {(stringify!($key)): list}})
             }
 
-            fn check(&self, checker: &mut Checker<'_>) {
+            fn check(&self, checker: &mut Checker) {
                 checker.at(Segment::Key(stringify!($key)), |checker| {
                     for (index, part) in self.$key.iter().enumerate() {
                         checker.at(Segment::Item(index), |checker| part.check_in(checker));
@@ -90,16 +89,8 @@ macro_rules! list_word {
                 Ok(Sides::$key(parts?))
             }
 
-            fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-                self.$key.iter().for_each(|part| part.asks(asks));
-            }
-
             fn is_about_element(&self) -> bool {
                 self.$key.iter().any(Predicate::is_about_element)
-            }
-
-            fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-                self.$key.iter().for_each(|part| answers.ask(part, facts));
             }
         }
     };
@@ -114,7 +105,7 @@ impl Word for Not {
         json_schema!({"type": "object", "properties": {"not": scope.subschema(generator)}})
     }
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         checker.at(Segment::Key("not"), |checker| self.not.check_in(checker));
     }
 
@@ -138,16 +129,8 @@ impl Word for Not {
         Ok(!self.not.sides(kind)?)
     }
 
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.not.asks(asks);
-    }
-
     fn is_about_element(&self) -> bool {
         self.not.is_about_element()
-    }
-
-    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-        answers.ask(&self.not, facts);
     }
 }
 

@@ -41,13 +41,12 @@
 //! 1. Walk the tree along the schema. Texts with an `x-check` are checked by [`shapes::CHECKS`]; documents
 //!    add forms of their own.
 //! 2. Deserialize. This compiles patterns and globs and rejects unknown keys.
-//! 3. Call [`Predicate::check`] for errors in names; the [`Report`] gets paths inside the predicate.
+//! 3. Call [`Predicate::check`] for errors in names; each [`Issue`] has a path inside the predicate.
 //!
 //! **To add a word**: write its file with an `impl Word`, add one line to `words!` below, and a test.
-//! The compiler reports a missing required part.
+//! The compiler reports a missing required part, and the matches on all words in `explain` and `relevance`.
 
 mod answers;
-mod asks;
 mod because;
 mod checker;
 mod condition;
@@ -64,6 +63,7 @@ mod pattern;
 mod phase;
 mod polarity;
 mod predicate;
+mod reference;
 mod resource;
 pub(crate) mod selector;
 mod set;
@@ -80,10 +80,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 pub use answers::Answers;
-pub use asks::Asks;
 pub use because::Reasons;
 pub(crate) use because::quoted;
-pub use checker::{Checker, Report, Segment};
+pub use checker::{Checker, Issue, Issues, Segment};
 pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
 pub use elapsed::{Elapsed, Span};
@@ -99,13 +98,14 @@ pub use pattern::Pattern;
 pub use phase::{OldPhase, Phase};
 pub use polarity::{ElementPolarity, Polarity};
 pub use predicate::{ElementPredicate, Predicate, Scope};
+pub use reference::{Bound, MemberOf, Operand, Reference};
 pub use resource::ResourceName;
 pub use selector::plural_of_kind;
 pub use set::Set;
 pub use shapes::{AnyPointer, OneOrMany, Scalar, SpecPointer, ZeroOrMore};
 pub use truth::Truth;
 pub(crate) use value::SKEW_SECONDS;
-pub use value::{Bound, MemberOf, Operand, Reference, Value};
+pub use value::Value;
 pub use words::Around;
 pub(crate) use words::{any_of, quoted_if_odd, shortest};
 
@@ -120,19 +120,22 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     /// Its schema, in which nested predicates have the same scope.
-    fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
-        let _ = scope;
+    fn schema(generator: &mut SchemaGenerator, _scope: Scope) -> Schema {
         Self::json_schema(generator)
     }
 
     /// Reports errors that the schema cannot find: unknown names, missing or contradictory tests.
-    fn check(&self, _checker: &mut Checker<'_>) {}
+    fn check(&self, _checker: &mut Checker) {}
 
     /// The answer. This is the hot path, so it must not allocate.
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth;
 
-    /// Explains why the answer is True or False. The word has one test ([`Self::split`]).
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons);
+    /// Explains why the answer is True or False. The word has one test ([`Self::split`]). Default: its
+    /// clause, without the value itself, which may change with each write.
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let negated = self.ask(facts) == Truth::False;
+        reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
+    }
 
     /// Whether several values give this answer, so that the predicate does not say which one the object
     /// has. The word has one test.
@@ -146,19 +149,20 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     /// Its formulas, for exports to other languages. The word has one test.
     ///
     /// # Errors
-    /// Other languages cannot ask this.
-    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula>;
+    /// Other languages cannot ask this, which is the default.
+    fn sides(&self, _kind: Kind<'_>) -> Result<Sides, NoFormula> {
+        Err(self.no_formula())
+    }
 
-    /// Shows its inputs to a visitor: tables and proofs vary only these.
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);
+    /// Why it has no formula.
+    fn no_formula(&self) -> NoFormula {
+        NoFormula(self.words(Around::Nothing, false))
+    }
 
     /// Whether its answer depends on the element. Other answers are the same for the whole list.
     fn is_about_element(&self) -> bool {
         !Self::OF_ELEMENT.is_empty()
     }
-
-    /// Reads once for a long list what a word about the element needs from the rest of the object.
-    fn prepare<'s, 'a>(&self, _answers: &mut Answers<'s, 'a>, _facts: &Facts<'s, 'a>) {}
 
     /// A word for each of its tests. Together they are equivalent.
     fn split(&self) -> Vec<Self> {
@@ -192,7 +196,7 @@ macro_rules! words {
         }
 
         impl AnyWord {
-            fn check(&self, checker: &mut Checker<'_>) {
+            fn check(&self, checker: &mut Checker) {
                 match self {
                     $(Self::$word(word) => {
                         checker.scope_of::<$word>(word);
@@ -231,21 +235,9 @@ macro_rules! words {
                 }
             }
 
-            fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-                match self {
-                    $(Self::$word(word) => word.asks(asks),)*
-                }
-            }
-
             fn is_about_element(&self) -> bool {
                 match self {
                     $(Self::$word(word) => word.is_about_element(),)*
-                }
-            }
-
-            fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-                match self {
-                    $(Self::$word(word) => word.prepare(answers, facts),)*
                 }
             }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{Around, Asks, Facts, Kind, NoFormula, OneOrMany, Reasons, Sides, Truth, Word, any_of};
+use super::{Around, Facts, OneOrMany, Reasons, Truth, Word, any_of};
 
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,14 +46,6 @@ impl Word for ObservedGeneration {
         };
         let relations = any_of(self.observed.iter().map(relation));
         format!("observedGeneration is {}{relations} metadata.generation", not(negated))
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.observed();
     }
 }
 

@@ -29,12 +29,24 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// The text in the document.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the pattern matches a part of a text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text.as_bytes())
+    }
+}
+
+impl FromStr for Pattern {
+    /// The syntax error, without a full stop.
+    type Err = String;
+
     /// Compiles a pattern. `.` and negated classes match whole characters, as in OpenAPI. With `(?i)` they
     /// match bytes, because comparing letters without case needs Unicode tables.
-    ///
-    /// # Errors
-    /// The syntax error, without a full stop.
-    pub(crate) fn compile(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let build = |text: &str, unicode| {
             RegexBuilder::new(text).size_limit(SIZE_LIMIT).unicode(unicode).build()
         };
@@ -51,27 +63,9 @@ impl Pattern {
             // The error repeats the text with a caret before the message.
             let text = error.to_string();
             let (_, message) = text.rsplit_once("error: ").unwrap_or(("", &text));
-            message.trim_end_matches('.').to_owned()
+            format!("invalid pattern: {}", message.trim_end_matches('.'))
         })?;
         Ok(Self { text: text.to_owned(), regex })
-    }
-
-    /// The text in the document.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether the pattern matches a part of a text.
-    pub fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text.as_bytes())
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::compile(text).map_err(|error| format!("invalid pattern: {error}"))
     }
 }
 
@@ -147,7 +141,7 @@ mod tests {
             (r"^\(?i.$", "(iä", true),
             (r"^(?P<i>.)$", "ä", true),
         ] {
-            let compiled = Pattern::compile(pattern).unwrap();
+            let compiled: Pattern = pattern.parse().unwrap();
             assert_eq!(compiled.is_match(text), matches, "{pattern} {text}");
             assert_eq!(compiled.as_str(), pattern);
         }
@@ -156,8 +150,8 @@ mod tests {
     #[test]
     fn an_invalid_pattern_is_an_error() {
         for text in ["(", r"\", r"\p{Greek}", "[z-a]", r"\b{"] {
-            assert!(Pattern::compile(text).is_err(), "{text}");
+            assert!(text.parse::<Pattern>().is_err(), "{text}");
         }
-        assert!(Pattern::compile("(?:.{999}){999}").is_err(), "too large");
+        assert!("(?:.{999}){999}".parse::<Pattern>().is_err(), "too large");
     }
 }

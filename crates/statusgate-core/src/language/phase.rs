@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::checker::Checker;
+use super::checker::{Checker, Issue};
 use super::words::not;
 use super::{
-    Around, Asks, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth,
-    Word, any_of, quoted,
+    Around, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word,
+    any_of, quoted,
 };
 use crate::model::Pointer;
 
@@ -29,8 +29,10 @@ pub struct OldPhase {
 impl Word for Phase {
     const KEYS: &'static [&'static str] = &["phase"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
-        checker.each("phase", &self.phase, |checker, name| checker.phase(name));
+    fn check(&self, checker: &mut Checker) {
+        checker.each("phase", &self.phase, |checker, name| {
+            checker.add(Issue::Phase(name.clone()));
+        });
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
@@ -67,18 +69,16 @@ impl Word for Phase {
         };
         Ok(Sides { yes: side(false), no: side(true) })
     }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.phase(false, &self.phase);
-    }
 }
 
 impl Word for OldPhase {
     const KEYS: &'static [&'static str] = &["oldPhase"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
-        checker.write();
-        checker.each("oldPhase", &self.old_phase, |checker, name| checker.phase(name));
+    fn check(&self, checker: &mut Checker) {
+        checker.add(Issue::Write);
+        checker.each("oldPhase", &self.old_phase, |checker, name| {
+            checker.add(Issue::Phase(name.clone()));
+        });
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
@@ -96,14 +96,6 @@ impl Word for OldPhase {
 
     fn words(&self, _: Around, negated: bool) -> String {
         format!("the stored phase is {}{}", not(negated), any_of(self.old_phase.iter().cloned()))
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.phase(true, &self.old_phase);
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::at;
 use super::words::not;
-use super::{Around, Asks, Facts, Kind, NoFormula, OneOrMany, Reasons, Sides, Truth, Word, any_of};
+use super::{Around, Facts, OneOrMany, Reasons, Truth, Word, any_of};
 use crate::model::{ConditionStatus, Json};
 
 /// The polarity of the element's type.
@@ -49,14 +49,6 @@ impl Word for ElementPolarity {
     fn words(&self, _: Around, negated: bool) -> String {
         let polarities = self.polarity.iter().map(|polarity| polarity.name().to_owned());
         format!("its polarity is {}{}", not(negated), any_of(polarities))
-    }
-
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(NoFormula(self.words(Around::Nothing, false)))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.polarity(&self.polarity);
     }
 }
 

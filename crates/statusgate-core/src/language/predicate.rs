@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::shapes::described;
-use super::{All, AnyWord, Asks, Checker, ENTRIES, Entry, Report};
+use super::{All, AnyWord, Checker, ENTRIES, Entry, Issues};
 
 /// A question about an object: the words of one mapping, all of which must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,21 +54,16 @@ impl Predicate {
         }
     }
 
-    /// Shows its inputs to a visitor.
-    pub fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.words.iter().for_each(|word| word.asks(asks));
-    }
-
     pub(super) fn is_about_element(&self) -> bool {
         self.words.iter().any(AnyWord::is_about_element)
     }
 
-    /// Reports every semantic error.
-    pub fn check(&self, report: &mut dyn Report) {
-        self.check_in(&mut Checker::new(report, Scope::Object));
+    /// What its schema cannot judge.
+    pub fn check(&self) -> Issues {
+        Checker::check(self, Scope::Object)
     }
 
-    pub(super) fn check_in(&self, checker: &mut Checker<'_>) {
+    pub(super) fn check_in(&self, checker: &mut Checker) {
         if self.words.is_empty() {
             checker.error(EMPTY, None);
         }
@@ -77,9 +72,9 @@ impl Predicate {
 }
 
 impl ElementPredicate {
-    /// Reports every semantic error.
-    pub fn check(&self, report: &mut dyn Report) {
-        self.0.check_in(&mut Checker::new(report, Scope::Element));
+    /// What its schema cannot judge.
+    pub fn check(&self) -> Issues {
+        Checker::check(&self.0, Scope::Element)
     }
 }
 
@@ -138,9 +133,12 @@ impl Serialize for Predicate {
         use serde::ser::Error;
         let mut members = Map::new();
         for word in &self.words {
-            let Value::Object(own) = serde_json::to_value(word).map_err(S::Error::custom)? else {
+            let Value::Object(mut own) = serde_json::to_value(word).map_err(S::Error::custom)?
+            else {
                 return Err(S::Error::custom("a word is a mapping"));
             };
+            // A test that the word does not have.
+            own.retain(|_, value| !value.is_null());
             if own.keys().any(|key| members.contains_key(key)) {
                 let words: Vec<Self> = self.words.iter().cloned().map(Self::from).collect();
                 return json!({"all": words}).serialize(serializer);

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::not;
 use super::{
-    Around, Asks, Checker, Facts, Glob, Kind, NoFormula, OneOrMany, Reasons, Sides, Truth, Word,
-    any_of, quoted, selector,
+    Around, Checker, Facts, Glob, Kind, NoFormula, OneOrMany, Reasons, Sides, Truth, Word, any_of,
+    quoted, selector,
 };
 
 /// The plural that the request addresses.
@@ -19,10 +19,10 @@ pub struct ResourceName {
 impl Word for ResourceName {
     const KEYS: &'static [&'static str] = &["resource"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         checker.each("resource", &self.resource, |checker, glob| {
-            if let Some(wrong) = selector::plural(glob) {
-                checker.error(&wrong.message, Some(&wrong.help));
+            if let Some((message, help)) = selector::plural(glob) {
+                checker.error(&message, Some(&help));
             }
         });
     }
@@ -43,9 +43,5 @@ impl Word for ResourceName {
 
     fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
         Ok(Sides::known(self.resource.iter().any(|glob| glob.matches(kind.plural))))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.resource(&self.resource);
     }
 }

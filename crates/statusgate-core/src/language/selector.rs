@@ -6,12 +6,8 @@
 
 use super::Glob;
 
-/// A name that matches nothing, and the fix.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unmatchable {
-    pub(crate) message: String,
-    pub(crate) help: String,
-}
+/// Why a name matches nothing, and the fix.
+pub(crate) type Unmatchable = (String, String);
 
 /// Why no API group matches.
 pub(crate) fn group(glob: &Glob) -> Option<Unmatchable> {
@@ -19,7 +15,7 @@ pub(crate) fn group(glob: &Glob) -> Option<Unmatchable> {
     if let Some((group, version)) = name.split_once('/') {
         let message = format!("the group \"{name}\" has a version in it");
         let help = format!("write \"{group}\" here, and \"{version}\" in apiVersions");
-        return Some(Unmatchable { message, help });
+        return Some((message, help));
     }
     let fits = |name: &str| name.chars().all(|letter| in_label(letter) || letter == '.');
     let example = "a group is a domain in lower case, such as example.com";
@@ -32,7 +28,7 @@ pub(crate) fn version(glob: &Glob) -> Option<Unmatchable> {
     if let Some((group, version)) = name.split_once('/') {
         let message = format!("the version \"{name}\" has a group in it");
         let help = format!("write \"{version}\" here, and \"{group}\" in apiGroups");
-        return Some(Unmatchable { message, help });
+        return Some((message, help));
     }
     let near = lower(&name, is_label).or_else(|| lower(&format!("v{name}"), is_label));
     let example = "a version is a word such as v1 or v2beta1";
@@ -46,12 +42,12 @@ pub(crate) fn plural(glob: &Glob) -> Option<Unmatchable> {
         let message = "write the plural without its subresource".to_owned();
         let help =
             "statusgate selects status writes automatically; see statusSubresource".to_owned();
-        return Some(Unmatchable { message, help });
+        return Some((message, help));
     }
     if let Some((plural, group)) = name.split_once('.') {
         let message = format!("the resource \"{name}\" has a group in it");
         let help = format!("write \"{plural}\" here, and \"{group}\" in apiGroups");
-        return Some(Unmatchable { message, help });
+        return Some((message, help));
     }
     // Upper case is a kind, often in the singular.
     let near = lower(&name, is_label).map(|name| match name.ends_with(['s', '*']) {
@@ -85,7 +81,7 @@ fn unmatchable(what: &str, name: &str, near: Option<String>, example: &str) -> U
         Some(near) => format!("did you mean \"{near}\"?"),
         None => example.to_owned(),
     };
-    Unmatchable { message: format!("no {what} can have the name \"{name}\""), help }
+    (format!("no {what} can have the name \"{name}\""), help)
 }
 
 /// The name in lower case, if that fits.

@@ -4,10 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{
-    AnyPointer, Around, Asks, Facts, Kind, NoFormula, Question, Reasons, Reference, Sides, Truth,
-    Word,
-};
+use super::{AnyPointer, Around, Facts, Kind, NoFormula, Question, Reasons, Sides, Truth, Word};
 
 /// A field that is present and not null, "", [] or {}.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,12 +31,8 @@ impl Word for Set {
 
     fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
         if self.set.may_have_index() {
-            return Err(NoFormula(self.words(Around::Nothing, false)));
+            return Err(self.no_formula());
         }
         Ok(Sides::of(Question::Set((*self.set).clone()).into()))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.set(&Reference::Field(self.set.clone()));
     }
 }

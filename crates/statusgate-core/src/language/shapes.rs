@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Glob, Operand, Pattern, Span};
-use crate::model::{ConditionStatus, Pointer, PointerError};
+use crate::model::{ConditionStatus, Pointer};
 
 /// One value or a list of at least `MIN` values. One value is written without a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl<T> From<T> for OneOrMany<T> {
     }
 }
 
-impl<T> FromIterator<T> for OneOrMany<T> {
+impl<T, const MIN: usize> FromIterator<T> for Values<T, MIN> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Self(items.into_iter().collect())
     }
@@ -93,7 +93,8 @@ impl<T: JsonSchema, const MIN: usize> JsonSchema for Values<T, MIN> {
 }
 
 /// A string, a number or a boolean.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Value")]
 pub struct Scalar(Value);
 
 impl Scalar {
@@ -122,31 +123,18 @@ impl From<&str> for Scalar {
     }
 }
 
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Value::deserialize(from)?.try_into().map_err(D::Error::custom)
-    }
-}
-
 described!(Scalar, inline: true, |_| json_schema!({"type": ["string", "number", "boolean"]}));
 
 /// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
 impl<'de> Deserialize<'de> for ConditionStatus {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match Value::deserialize(from)? {
-            Value::Bool(true) => Ok(Self::True),
-            Value::Bool(false) => Ok(Self::False),
-            Value::String(text) if Self::parse(&text).is_some() => {
-                Ok(Self::parse(&text).unwrap_or(Self::Unknown))
-            }
-            other => Err(D::Error::custom(format!("{other} is not a status"))),
-        }
-    }
-}
-
-impl Serialize for ConditionStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
+        let value = Value::deserialize(from)?;
+        let status = match &value {
+            Value::Bool(true) => Some(Self::True),
+            Value::Bool(false) => Some(Self::False),
+            other => other.as_str().and_then(Self::parse),
+        };
+        status.ok_or_else(|| D::Error::custom(format!("{value} is not a status")))
     }
 }
 
@@ -277,7 +265,7 @@ form!(
         "type": "string",
         "pattern": "^/(status/.|spec/.|metadata/(labels|annotations)/[^/]+$)",
     },
-    |text| pointer(text, is_any, ANY)
+    |text| pointer(text.parse(), is_any, ANY)
 );
 
 /// A pointer to something inside `.spec`.
@@ -288,24 +276,20 @@ form!(
     SpecPointer(Pointer),
     "spec-pointer",
     {"description": "A JSON pointer below /spec.", "type": "string", "pattern": "^/spec/."},
-    |text| pointer(text, |found| !found.below_spec().is_empty(), "this must point below /spec")
+    |text| pointer(
+        text.parse(),
+        |found| !found.below_spec().is_empty(),
+        "this must point below /spec"
+    )
 );
 
-/// Reads a pointer of a form.
+/// A pointer of a form.
 pub(crate) fn pointer(
-    text: &str,
+    read: Result<Pointer, &'static str>,
     fits: fn(&Pointer) -> bool,
     what: &str,
 ) -> Result<Pointer, String> {
-    fitting(text.parse(), fits, what)
-}
-
-pub(crate) fn fitting(
-    read: Result<Pointer, PointerError>,
-    fits: fn(&Pointer) -> bool,
-    what: &str,
-) -> Result<Pointer, String> {
-    let pointer = read.map_err(|error| error.to_string())?;
+    let pointer = read?;
     if fits(&pointer) { Ok(pointer) } else { Err(what.to_owned()) }
 }
 
@@ -321,12 +305,6 @@ impl TryFrom<Pointer> for AnyPointer {
 
     fn try_from(pointer: Pointer) -> Result<Self, Self::Error> {
         if is_any(&pointer) { Ok(Self(pointer)) } else { Err(ANY) }
-    }
-}
-
-impl From<AnyPointer> for Pointer {
-    fn from(pointer: AnyPointer) -> Self {
-        pointer.0
     }
 }
 

@@ -1,21 +1,17 @@
 //! `field`, `oldField`, `member` and `oldMember`: one value of the object, or of the element of a list.
 
 use std::cmp::Ordering;
-use std::fmt;
-use std::str::FromStr;
 
-use schemars::{JsonSchema, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Number;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::checker::{Checker, Segment};
+use super::checker::{Checker, Issue};
 use super::formula::{self, Comparison};
-use super::shapes::{Text, described};
+use super::reference::number;
 use super::words::not;
 use super::{
-    Answers, AnyPointer, Around, Asks, Facts, Kind, NoFormula, OneOrMany, Pattern, Question,
-    Reasons, Scalar, Scope, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
+    Around, Bound, Facts, Kind, NoFormula, OneOrMany, Operand, Pattern, Question, Reasons,
+    Reference, Scalar, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
 };
 use crate::model::{Json, is_before_write, order, parse_rfc3339, same, same_number};
 
@@ -31,84 +27,29 @@ pub struct Value {
     #[serde(flatten)]
     pub reference: Reference,
     /// It is one of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<OneOrMany<Scalar>>,
     /// It is none of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_not: Option<OneOrMany<Scalar>>,
     /// Whether it is present and not null, "", [] or {}.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<bool>,
     /// Whether this write changed it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
     /// Whether this write made a number or a time smaller.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub decreased: Option<bool>,
     /// Whether it is a time later than now, by more than clocks differ.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub future: Option<bool>,
     /// Whether it is a time before this write: more than 2 seconds before now.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub past: Option<bool>,
     /// It matches this pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub matches: Option<Pattern>,
     /// It is the same as another value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub equals: Option<Operand>,
     /// It is a time before another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Operand>,
     /// It is this number or a larger one. The number can be that of another value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Bound>,
     /// It is this number or a smaller one. The number can be that of another value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Bound>,
-}
-
-/// A reference to a value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Reference {
-    /// A field of this write.
-    Field(AnyPointer),
-    /// A field of the stored object.
-    OldField(AnyPointer),
-    /// A member of the element.
-    Member(String),
-    /// A member of the stored element of the same key.
-    OldMember(String),
-    /// A member of a condition. Only in operands: tests of a condition have their own word.
-    #[serde(skip)]
-    OfCondition(MemberOf),
-}
-
-/// A member of a condition of the list that predicates read.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MemberOf {
-    /// The type of the condition.
-    pub condition: String,
-    /// The member.
-    pub member: String,
-}
-
-/// The value to compare with: a pointer, a member of a condition, or in rules about elements the name of a
-/// member. It is never a stored value.
-// Tekton's `MarkResourceFailed` sets `completionTime` to the transition time of the condition Succeeded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operand(pub Reference);
-
-/// The number to compare with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Bound {
-    /// A number.
-    Number(Number),
-    /// The number that another value is.
-    Of(Operand),
 }
 
 impl Value {
@@ -142,50 +83,6 @@ impl Value {
     }
 }
 
-impl Operand {
-    /// Reports the name of a member in a predicate about an object.
-    pub(super) fn check(&self, key: &'static str, checker: &mut Checker<'_>) {
-        if self.0.is_member() && checker.scope() == Scope::Object {
-            checker.at(Segment::Key(key), |checker| {
-                checker.error("a JSON pointer starts with '/'", None)
-            });
-        }
-    }
-
-    /// Shows the condition that it is a member of.
-    pub(super) fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        if let Reference::OfCondition(of) = &self.0 {
-            asks.condition(false, &of.condition, &[]);
-        }
-    }
-}
-
-impl Bound {
-    /// The other value, if it is no fixed number.
-    pub const fn operand(&self) -> Option<&Operand> {
-        match self {
-            Self::Number(_) => None,
-            Self::Of(operand) => Some(operand),
-        }
-    }
-
-    /// How a value compares with it; `None` unless both are numbers.
-    fn compare(&self, value: &Json<'_>, facts: &Facts<'_, '_>) -> Option<Ordering> {
-        let bound = match self {
-            Self::Number(bound) => bound,
-            Self::Of(operand) => number(facts.value(&operand.0)?)?,
-        };
-        order(number(value)?, bound)
-    }
-}
-
-impl Reference {
-    /// Whether it is a member of the element.
-    pub const fn is_member(&self) -> bool {
-        matches!(self, Self::Member(_) | Self::OldMember(_))
-    }
-}
-
 impl Word for Value {
     const KEYS: &'static [&'static str] = &["field", "oldField", "member", "oldMember"];
     const TESTS: &'static [&'static str] = &[
@@ -204,7 +101,7 @@ impl Word for Value {
     ];
     const OF_ELEMENT: &'static [&'static str] = &["member", "oldMember"];
 
-    fn check(&self, checker: &mut Checker<'_>) {
+    fn check(&self, checker: &mut Checker) {
         if *self == Self::of(self.reference.clone()) {
             let message = format!("there is no test of {}", self.reference);
             let help = "add is, isNot, set, changed, decreased, future, past, matches, equals, before, \
@@ -214,7 +111,7 @@ impl Word for Value {
         let tests_write = [self.changed, self.decreased, self.future, self.past];
         let is_old = matches!(self.reference, Reference::OldField(_) | Reference::OldMember(_));
         if is_old || tests_write.iter().any(Option::is_some) {
-            checker.write();
+            checker.add(Issue::Write);
         }
         for (key, operand) in [
             ("equals", self.equals.as_ref()),
@@ -369,10 +266,9 @@ impl Word for Value {
     }
 
     fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
-        let unknown = || NoFormula(self.words(Around::Nothing, false));
         let pointer = |reference: &Reference| match reference {
             Reference::Field(path) if !path.may_have_index() => Ok((**path).clone()),
-            _ => Err(unknown()),
+            _ => Err(self.no_formula()),
         };
         let path = pointer(&self.reference)?;
         let is = |wanted: &[Scalar]| {
@@ -409,24 +305,12 @@ impl Word for Value {
             Self { at_most: Some(most), .. } => {
                 compared(most, Comparison::AtMost, Comparison::More)
             }
-            _ => Err(unknown()),
+            _ => Err(self.no_formula()),
         }
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.operands().for_each(|operand| operand.asks(asks));
-        asks.value(self);
     }
 
     fn is_about_element(&self) -> bool {
         self.reference.is_member() || self.operands().any(|operand| operand.0.is_member())
-    }
-
-    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-        let operands = self.operands().map(|operand| &operand.0);
-        operands
-            .chain([&self.reference])
-            .for_each(|reference| answers.ask_reference(reference, facts));
     }
 
     fn split(&self) -> Vec<Self> {
@@ -459,92 +343,7 @@ fn is_one_of(value: &Json<'_>, wanted: &[Scalar]) -> bool {
     })
 }
 
-const fn number<'j>(value: &'j Json<'_>) -> Option<&'j Number> {
-    match value {
-        Json::Number(number) => Some(number),
-        _ => None,
-    }
-}
-
 /// Whether a time is before another; `None` unless both are times.
 fn is_before(one: &Json<'_>, other: &Json<'_>) -> Option<bool> {
     Some(parse_rfc3339(one.as_str()?)? < parse_rfc3339(other.as_str()?)?)
-}
-
-impl fmt::Display for Reference {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Field(path) => formatter.write_str(path.field()),
-            Self::OldField(path) => write!(formatter, "the stored {}", path.field()),
-            Self::Member(name) => formatter.write_str(name),
-            Self::OldMember(name) => write!(formatter, "the stored {name}"),
-            Self::OfCondition(of) => write!(formatter, "{} of {}", of.member, of.condition),
-        }
-    }
-}
-
-described!(Reference, inline: false, |generator| {
-    let mut pointer = |description: &str| {
-        let mut schema = generator.subschema_for::<AnyPointer>();
-        schema.insert("description".to_owned(), description.into());
-        schema
-    };
-    json_schema!({"type": "object", "properties": {
-        "field": pointer("A field of this write."),
-        "oldField": pointer("A field of the stored object."),
-        "member": {"description": "A member of the element.", "type": "string"},
-        "oldMember": {"description": "A member of the stored element.", "type": "string"},
-    }})
-});
-
-impl FromStr for Operand {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self(if text.starts_with('/') {
-            Reference::Field(text.parse()?)
-        } else {
-            Reference::Member(text.to_owned())
-        }))
-    }
-}
-
-impl Text for Operand {
-    const CHECK: &'static str = "operand";
-}
-
-impl<'de> Deserialize<'de> for Operand {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match serde_json::Value::deserialize(from)? {
-            serde_json::Value::String(text) => text.parse().map_err(D::Error::custom),
-            other => {
-                let of = MemberOf::deserialize(other).map_err(D::Error::custom)?;
-                Ok(Self(Reference::OfCondition(of)))
-            }
-        }
-    }
-}
-
-impl Serialize for Operand {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            Reference::Field(path) | Reference::OldField(path) => path.serialize(serializer),
-            Reference::Member(name) | Reference::OldMember(name) => name.serialize(serializer),
-            Reference::OfCondition(of) => of.serialize(serializer),
-        }
-    }
-}
-
-described!(Operand, inline: true, |generator| {
-    let of = generator.subschema_for::<MemberOf>();
-    json_schema!({"anyOf": [{"type": "string", "x-check": Self::CHECK}, of]})
-});
-
-impl fmt::Display for Bound {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(formatter),
-            Self::Of(operand) => operand.0.fmt(formatter),
-        }
-    }
 }

@@ -6,7 +6,7 @@ use super::gate::ACTIONS;
 use super::{Kind, Lint, Remark};
 use crate::engine::Action;
 use crate::explain::{Clause, Question, Scene, Space, space_of};
-use crate::language::{self, Asks, Predicate, Reference};
+use crate::language::{self, AnyWord, Predicate, Reference};
 use crate::model::Pointer;
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling};
 
@@ -185,13 +185,10 @@ fn has(member: &str) -> Predicate {
 /// Whether a predicate can become true when a member of the element is removed. With an absent operand of
 /// `equals` or `before`, there is no evidence.
 fn reads(predicate: &Predicate, member: &str) -> bool {
-    struct Reads<'m>(&'m str, bool);
-    impl<'p> Asks<'p> for Reads<'_> {
-        fn value(&mut self, value: &'p language::Value) {
-            self.1 |= matches!(&value.reference, Reference::Member(name) if name == self.0);
+    predicate.questions().into_iter().any(|word| match word {
+        AnyWord::Value(value) => {
+            matches!(&value.reference, Reference::Member(name) if name == member)
         }
-    }
-    let mut reads = Reads(member, false);
-    predicate.asks(&mut reads);
-    reads.1
+        _ => false,
+    })
 }

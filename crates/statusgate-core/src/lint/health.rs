@@ -8,7 +8,7 @@ use super::{Kind, Lint, Remark};
 use crate::engine::{Health, HealthStatus};
 use crate::explain::{Question, Scene, Space, Stage, health_space};
 use crate::kstatus::compute;
-use crate::language::Asks;
+use crate::language::{AnyWord, Predicate};
 use crate::model::{Json, Object};
 use crate::policy::convention::{Health as Rules, HealthRule, PhaseValue};
 
@@ -25,13 +25,15 @@ pub(super) fn phases_have_a_health(lint: &Lint<'_>) -> Vec<Remark> {
     if health.rules.iter().all(|rule| rule.when.is_some()) {
         return Vec::new();
     }
-    let mut named = Phases::default();
-    for when in health.rules.iter().filter_map(|rule| rule.when.as_ref()) {
-        when.asks(&mut named);
-    }
+    let whens = health.rules.iter().filter_map(|rule| rule.when.as_ref());
+    let named = whens.flat_map(Predicate::questions).flat_map(|word| match word {
+        AnyWord::Phase(word) => &word.phase[..],
+        AnyWord::OldPhase(word) => &word.old_phase[..],
+        _ => &[],
+    });
+    let named: Vec<&String> = named.collect();
     let has_none = |phase: &&PhaseValue| {
-        health.phases.iter().all(|(name, _)| *name != *phase.name)
-            && named.0.iter().all(|name| *name != &*phase.name)
+        health.phases.iter().all(|(name, _)| *name != *phase.name) && !named.contains(&&phase.name)
     };
     let remarks = phases.phases.iter().filter(has_none).map(|phase| {
         let message = format!("phase {} has no health, and no rule names it", phase.name);
@@ -117,14 +119,4 @@ fn decide<'c>(stage: &Stage<'c>, scene: &Scene) -> Option<(Option<&'c HealthRule
     let text = scene.object.to_string();
     let object = Object::parse(&text).ok()?;
     Health::decide(stage.convention, &object, &stage.resource(&scene.plural))
-}
-
-/// The phases that predicates name.
-#[derive(Default)]
-struct Phases<'p>(Vec<&'p str>);
-
-impl<'p> Asks<'p> for Phases<'p> {
-    fn phase(&mut self, _old: bool, names: &'p [String]) {
-        self.0.extend(names.iter().map(String::as_str));
-    }
 }

@@ -6,7 +6,7 @@ use super::gate::Write;
 use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::Action;
 use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
-use crate::language::{Asks, Polarity, Predicate};
+use crate::language::{AnyWord, Polarity, Predicate};
 use crate::policy::convention::{PhaseRules, PhaseValue};
 
 /// Combinations that a search for one state tries before it gives up. A state that exists is found among
@@ -265,21 +265,12 @@ enum Found {
 fn waits_for_type(clause: &Clause<'_>) -> bool {
     let list = clause.list.filter(|list| list.polarity_from.is_empty());
     list.is_some_and(|list| {
-        let mut asked = Polarities::default();
-        clause.when.asks(&mut asked);
-        let known = |wanted: &&[Polarity]| {
+        let known = |wanted: &[Polarity]| {
             list.types.values().any(|kind| kind.polarity.is_some_and(|own| wanted.contains(&own)))
         };
-        !asked.0.iter().all(known)
+        clause.when.questions().into_iter().any(|word| match word {
+            AnyWord::ElementPolarity(word) => !known(&word.polarity),
+            _ => false,
+        })
     })
-}
-
-/// The polarities that a predicate asks for.
-#[derive(Default)]
-struct Polarities<'p>(Vec<&'p [Polarity]>);
-
-impl<'p> Asks<'p> for Polarities<'p> {
-    fn polarity(&mut self, polarities: &'p [Polarity]) {
-        self.0.push(polarities);
-    }
 }

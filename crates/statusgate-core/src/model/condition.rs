@@ -1,10 +1,12 @@
 //! Conditions as rules read them.
 
+use serde::Serialize;
+
 use super::Json;
 
 /// The `status` of a condition. `None` stands for an absent condition: absent is not Unknown, and
 /// Unknown is not False.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum ConditionStatus {
     /// `"True"`.
     True,

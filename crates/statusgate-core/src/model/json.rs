@@ -166,24 +166,6 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// How many values a JSON text has, with those inside: one, one more for each comma, and one more for
-    /// each list or object that is not empty.
-    pub fn count_values(text: &str) -> usize {
-        let (mut count, mut in_text, mut escaped, mut opened) = (1, false, false, false);
-        for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-            if in_text {
-                in_text = escaped || byte != b'"';
-                escaped = !escaped && byte == b'\\';
-                continue;
-            }
-            count += usize::from(byte == b',');
-            count += usize::from(opened && !matches!(byte, b']' | b'}'));
-            opened = matches!(byte, b'[' | b'{');
-            in_text = byte == b'"';
-        }
-        count
-    }
-
     /// The JSON type, for messages.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -312,7 +294,7 @@ pub(crate) fn in_status<'j, 'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::reader::{MAX_DEPTH, MAX_VALUES};
+    use super::super::reader::{MAX_DEPTH, MAX_VALUES, count_values};
     use super::*;
 
     #[test]
@@ -342,7 +324,7 @@ mod tests {
         let large = list(MAX_VALUES as usize);
         assert!(Json::parse(&large).is_err());
         assert_eq!(Json::parse_any_size(&large).unwrap(), Json::Large(large.as_str().into()));
-        assert_eq!(Json::count_values(&large), MAX_VALUES as usize + 1);
+        assert_eq!(count_values(&large), MAX_VALUES as usize + 1);
         for (text, count) in [
             ("1", 1),
             ("[]", 1),
@@ -350,7 +332,7 @@ mod tests {
             ("[[], {}]", 3),
             (r#"{"a,[": "b,\",{", "c": [1, {"d": null}]}"#, 6),
         ] {
-            assert_eq!(Json::count_values(text), count, "{text}");
+            assert_eq!(count_values(text), count, "{text}");
         }
         assert!(Json::parse_any_size(&format!("{large}x")).is_err());
     }

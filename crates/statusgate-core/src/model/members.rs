@@ -81,18 +81,6 @@ impl<'a> Members<'a> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    fn place(&self, name: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name))
-    }
-}
-
-impl<'a> FromIterator<(Cow<'a, str>, Json<'a>)> for Members<'a> {
-    fn from_iter<I: IntoIterator<Item = (Cow<'a, str>, Json<'a>)>>(members: I) -> Self {
-        Self::sorted(members.into_iter().map(|(name, value)| (name, Member::Tree(value))).collect())
-    }
-}
-
-impl<'a> Members<'a> {
     /// Sorts members that are in the order of a text.
     pub(super) fn sorted(mut members: Vec<(Cow<'a, str>, Member<'a>)>) -> Self {
         if !members.is_sorted_by(|(one, _), (next, _)| one < next) {
@@ -102,6 +90,16 @@ impl<'a> Members<'a> {
             members.dedup_by(|(later, _), (first, _)| later == first);
         }
         Self(members)
+    }
+
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name))
+    }
+}
+
+impl<'a> FromIterator<(Cow<'a, str>, Json<'a>)> for Members<'a> {
+    fn from_iter<I: IntoIterator<Item = (Cow<'a, str>, Json<'a>)>>(members: I) -> Self {
+        Self::sorted(members.into_iter().map(|(name, value)| (name, Member::Tree(value))).collect())
     }
 }
 

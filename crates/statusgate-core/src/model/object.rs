@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::json::in_status;
-use super::reader::{MAX_VALUES, Reader, read};
+use super::reader::{MAX_VALUES, Reader, count_values, read};
 use super::{Json, Pointer};
 
 /// Why a text is not an object that can be judged.
@@ -15,13 +15,13 @@ pub enum ObjectError {
     #[error("not a Kubernetes object")]
     NotAnObject(#[from] serde_json::Error),
     /// The status is too large to be read.
-    #[error("the status {}", too_many(*.0))]
-    TooLarge(usize),
+    #[error("the status {0}")]
+    TooLarge(String),
 }
 
-/// What a status is that has too many values.
-pub fn too_many(values: usize) -> String {
-    format!("has {values} values; at most {MAX_VALUES} can be judged")
+/// What a status with too many values is: [`Json::Large`] with this text.
+pub fn too_many(text: &str) -> String {
+    format!("has {} values; at most {MAX_VALUES} can be judged", count_values(text))
 }
 
 /// One object, borrowed from the text it was read from.
@@ -124,7 +124,7 @@ impl<'a> Object<'a> {
     /// A status with too many values.
     pub fn judgeable(self) -> Result<Self, ObjectError> {
         match &self.status {
-            Some(Json::Large(text)) => Err(ObjectError::TooLarge(Json::count_values(text))),
+            Some(Json::Large(text)) => Err(ObjectError::TooLarge(too_many(text))),
             _ => Ok(self),
         }
     }

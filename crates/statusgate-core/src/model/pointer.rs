@@ -5,27 +5,20 @@ use std::str::FromStr;
 
 use json_patch::jsonptr::PointerBuf;
 
-/// Why a text is not a valid pointer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PointerError {
-    /// RFC 6901: a pointer starts with a slash.
-    #[error("a JSON pointer starts with '/'")]
-    NoSlash,
-    /// RFC 6901: `~` is only valid before 0 or 1.
-    #[error("'~' must be written '~0' and '/' inside a name '~1'")]
-    BadEscape,
-    /// A name is empty. RFC 6901 allows this, but no Kubernetes field has an empty name.
-    #[error("a name between two slashes is empty")]
-    EmptyToken,
-    /// `*` in a pointer to one value.
-    #[error("only the path of a list of conditions can contain '*'")]
-    Wildcard,
-    /// A `*` that does not stand for the elements of one list or the values of one map.
-    #[error(
-        "one '*' stands for the elements of a list or the values of a map: /status/parents/*/conditions"
-    )]
-    NoOuterList,
-}
+/// Required by RFC 6901.
+const NO_SLASH: &str = "a JSON pointer starts with '/'";
+
+/// RFC 6901: `~` is only valid before 0 or 1.
+const BAD_ESCAPE: &str = "'~' must be written '~0' and '/' inside a name '~1'";
+
+/// RFC 6901 allows empty names, but no Kubernetes field has one.
+const EMPTY_TOKEN: &str = "a name between two slashes is empty";
+
+/// `*` in a pointer to one value.
+const WILDCARD: &str = "only the path of a list of conditions can contain '*'";
+
+/// A `*` that does not stand for the elements of one list or the values of one map.
+const NO_OUTER_LIST: &str = "one '*' stands for the elements of a list or the values of a map: /status/parents/*/conditions";
 
 /// The name that stands for each element of an outer list, or each value of a map.
 const EACH: &str = "*";
@@ -101,12 +94,12 @@ impl Pointer {
     ///
     /// # Errors
     /// When it is not a pointer, or `*` is not below a list or map in the status.
-    pub fn of_list(text: &str) -> Result<Self, PointerError> {
+    pub fn of_list(text: &str) -> Result<Self, &'static str> {
         let pointer = Self::parse(text)?;
         match pointer.tokens.iter().filter(|token| *token == EACH).count() {
             0 => Ok(pointer),
             1 if pointer.outer_list().is_some() => Ok(pointer),
-            _ => Err(PointerError::NoOuterList),
+            _ => Err(NO_OUTER_LIST),
         }
     }
 
@@ -123,14 +116,14 @@ impl Pointer {
         Self::from_tokens(self.tokens.iter().map(token).collect())
     }
 
-    fn parse(text: &str) -> Result<Self, PointerError> {
+    fn parse(text: &str) -> Result<Self, &'static str> {
         if !text.starts_with('/') {
-            return Err(PointerError::NoSlash);
+            return Err(NO_SLASH);
         }
-        let text = PointerBuf::parse(text).map_err(|_| PointerError::BadEscape)?;
+        let text = PointerBuf::parse(text).map_err(|_| BAD_ESCAPE)?;
         let tokens: Vec<String> = text.tokens().map(|token| token.decoded().into()).collect();
         if tokens.iter().any(String::is_empty) {
-            return Err(PointerError::EmptyToken);
+            return Err(EMPTY_TOKEN);
         }
         Ok(Self::from_tokens(tokens))
     }
@@ -147,12 +140,12 @@ impl Pointer {
 }
 
 impl FromStr for Pointer {
-    type Err = PointerError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, PointerError> {
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         let pointer = Self::parse(text)?;
         if pointer.tokens.iter().any(|token| token == EACH) {
-            return Err(PointerError::Wildcard);
+            return Err(WILDCARD);
         }
         Ok(pointer)
     }
@@ -199,10 +192,10 @@ mod tests {
 
     #[test]
     fn an_invalid_pointer_is_rejected_with_the_reason() {
-        assert_eq!("status/phase".parse::<Pointer>(), Err(PointerError::NoSlash));
-        assert_eq!("/status//phase".parse::<Pointer>(), Err(PointerError::EmptyToken));
-        assert_eq!("/status/a~2".parse::<Pointer>(), Err(PointerError::BadEscape));
-        assert_eq!("/status/a~".parse::<Pointer>(), Err(PointerError::BadEscape));
+        assert_eq!("status/phase".parse::<Pointer>(), Err(NO_SLASH));
+        assert_eq!("/status//phase".parse::<Pointer>(), Err(EMPTY_TOKEN));
+        assert_eq!("/status/a~2".parse::<Pointer>(), Err(BAD_ESCAPE));
+        assert_eq!("/status/a~".parse::<Pointer>(), Err(BAD_ESCAPE));
     }
 
     #[test]
@@ -217,9 +210,9 @@ mod tests {
         let (map, inner) = values.outer_list().unwrap();
         assert_eq!((map.field(), inner), ("status.instances", &[][..]));
         for text in ["/status/*/conditions", "/status/*", "/status/a/*/b/*/conditions"] {
-            assert_eq!(Pointer::of_list(text), Err(PointerError::NoOuterList), "{text}");
+            assert_eq!(Pointer::of_list(text), Err(NO_OUTER_LIST), "{text}");
         }
-        assert_eq!("/status/parents/*/x".parse::<Pointer>(), Err(PointerError::Wildcard));
+        assert_eq!("/status/parents/*/x".parse::<Pointer>(), Err(WILDCARD));
     }
 
     #[test]

@@ -65,6 +65,11 @@ pub fn read<'de, T>(
     }
 }
 
+/// How many values a JSON text has, with those inside. An invalid text has none.
+pub(super) fn count_values(text: &str) -> usize {
+    Cursor::new(text.as_bytes()).behind_value().map_or(0, |(_, count)| count as usize)
+}
+
 /// A text and a place in it. Its methods read the next value and return `None` if there is another one.
 pub struct Reader<'de> {
     text: &'de str,

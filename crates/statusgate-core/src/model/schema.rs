@@ -45,19 +45,11 @@ impl Schema {
     /// The first name of a path that the schema prunes, by its position, and the names that it has
     /// there. `None` if the schema keeps the field.
     pub fn pruned(&self, tokens: &[String]) -> Option<(usize, Vec<&str>)> {
-        let mut node = &self.0;
-        for (at, token) in tokens.iter().enumerate() {
-            match below(node, token) {
-                FieldSchema::Declared(next) => node = next,
-                FieldSchema::Free => return None,
-                FieldSchema::Pruned => {
-                    let properties = node.get("properties").and_then(Value::as_object);
-                    let names = properties.into_iter().flatten().map(|(name, _)| name.as_str());
-                    return Some((at, names.collect()));
-                }
-            }
-        }
-        None
+        let is_pruned = |at: &usize| self.at(&tokens[..=*at]) == FieldSchema::Pruned;
+        let at = (0..tokens.len()).find(is_pruned)?;
+        let FieldSchema::Declared(node) = self.at(&tokens[..at]) else { return None };
+        let properties = node.get("properties").and_then(Value::as_object);
+        Some((at, properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect()))
     }
 }
 

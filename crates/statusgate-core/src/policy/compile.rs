@@ -6,7 +6,7 @@ use super::convention::Names;
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
 use super::{Disposition, Id};
 use crate::documents::{Name, Sanction};
-use crate::language::{Predicate, Report, Segment};
+use crate::language::{Issue, Issues, Predicate, Segment};
 use crate::source::tree::At;
 
 /// Compiles the parts of one document.
@@ -86,19 +86,52 @@ impl<'c> Compiler<'c> {
         at.report_with_help(message, "give this one another id");
     }
 
-    /// Checks what the schema of a predicate cannot express.
+    /// Reports the errors of a predicate that can change or reject a write.
     pub(crate) fn predicate(&self, predicate: &Predicate, at: At<'_>) {
-        predicate.check(&mut self.reporter(at, true));
+        self.report(predicate.check(), Purpose::Decide, at);
     }
 
-    /// Receives the errors of a predicate. One that `decides` can change or reject a write.
-    pub(crate) const fn reporter<'r>(&'r self, at: At<'r>, decides: bool) -> Reporter<'r> {
-        Reporter { at, names: self.names, decides, is_health: false }
+    /// Reports the errors of a predicate with a purpose in their places.
+    pub(crate) fn report(&self, issues: Issues, purpose: Purpose, at: At<'_>) {
+        for (path, issue) in issues {
+            let at = path.iter().fold(at, |at, segment| match segment {
+                Segment::Key(key) => at.key(key),
+                Segment::Item(index) => at.item(*index),
+            });
+            match issue {
+                Issue::Error(message, Some(help)) => at.report_with_help(message, help),
+                Issue::Error(message, None) => at.report(message),
+                Issue::Clock if purpose == Purpose::Decide => at.report_with_help(
+                    "time alone must neither change nor reject a write",
+                    "use it in a rule with the action Warn or Audit",
+                ),
+                Issue::Write if purpose == Purpose::Health => at.report_with_help(
+                    "health cannot ask about a write, the stored object or the time",
+                    "readers of a status have only the object",
+                ),
+                Issue::Phase(name) => self.names.check_phase(at, &name),
+                Issue::Condition(name) => self.names.check_condition(at, &name),
+                Issue::Clock | Issue::Write => {}
+            }
+        }
     }
+}
 
-    /// Receives the errors of a predicate about health.
-    pub(crate) const fn health_reporter<'r>(&'r self, at: At<'r>) -> Reporter<'r> {
-        Reporter { at, names: self.names, decides: false, is_health: true }
+/// The effect of a predicate.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Purpose {
+    /// It can change or reject a write.
+    Decide,
+    /// It can warn.
+    Warn,
+    /// It decides about health.
+    Health,
+}
+
+impl Purpose {
+    /// Of a rule with this action.
+    pub(crate) const fn of(action: Disposition) -> Self {
+        if action.can_deny() { Self::Decide } else { Self::Warn }
     }
 }
 
@@ -108,16 +141,15 @@ impl<'c> Sourced<'c> {
         Self { by, ..self }
     }
 
+    /// A rule without a sentence of its own.
+    pub(crate) fn declared(&self, action: Disposition) -> DeclaredRule {
+        let source = self.source.to_owned();
+        DeclaredRule { actions: vec![action], message: None, source, optional: false, by: self.by }
+    }
+
     /// Declares a rule without a sentence of its own, and returns its id.
     pub(crate) fn rule(&self, rule: &str, action: Disposition) -> Id {
-        let declared = DeclaredRule {
-            actions: vec![action],
-            message: None,
-            source: self.source.to_owned(),
-            optional: false,
-            by: self.by,
-        };
-        self.compiler.declare(rule, declared)
+        self.compiler.declare(rule, self.declared(action))
     }
 
     /// A rule of the engine with its action.
@@ -130,54 +162,5 @@ impl<'c> Sourced<'c> {
         if let Some(sanction) = sanction {
             sanction.rule = self.rule(rule, sanction.action);
         }
-    }
-}
-
-/// Reports the errors of a predicate in their places.
-pub(crate) struct Reporter<'r> {
-    at: At<'r>,
-    names: &'r Names,
-    decides: bool,
-    is_health: bool,
-}
-
-impl Reporter<'_> {
-    fn at(&self, path: &[Segment]) -> At<'_> {
-        path.iter().fold(self.at, |at, segment| match segment {
-            Segment::Key(key) => at.key(key),
-            Segment::Item(index) => at.item(*index),
-        })
-    }
-}
-
-impl Report for Reporter<'_> {
-    fn error(&mut self, path: &[Segment], message: &str, help: Option<&str>) {
-        match help {
-            Some(help) => self.at(path).report_with_help(message, help),
-            None => self.at(path).report(message),
-        }
-    }
-
-    fn clock(&mut self, path: &[Segment]) {
-        if self.decides {
-            let message = "time alone must neither change nor reject a write";
-            let help = "use it in a rule with the action Warn or Audit";
-            self.at(path).report_with_help(message, help);
-        }
-    }
-
-    fn write(&mut self, path: &[Segment]) {
-        if self.is_health {
-            let message = "health cannot ask about a write, the stored object or the time";
-            self.at(path).report_with_help(message, "readers of a status have only the object");
-        }
-    }
-
-    fn phase(&mut self, path: &[Segment], name: &str) {
-        self.names.check_phase(self.at(path), name);
-    }
-
-    fn condition(&mut self, path: &[Segment], name: &str) {
-        self.names.check_condition(self.at(path), name);
     }
 }

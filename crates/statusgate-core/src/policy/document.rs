@@ -9,7 +9,7 @@ use crate::source::tree::At;
 
 use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
-use super::known::{Found, Known};
+use super::known::{Known, KnownConvention};
 use super::rules::{Declarer, OWNER, RuleTable};
 use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id};
 
@@ -152,8 +152,7 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         convention.as_ref().map(|convention| convention.conditions.as_slice()).unwrap_or_default();
     let inherited =
         convention.as_ref().map(|convention| convention.backfill.as_slice()).unwrap_or_default();
-    for index in 0..spec.backfill.len() {
-        let at = at.key("backfill").item(index);
+    for (at, _) in at.key("backfill").each(&spec.backfill) {
         if at.position("optional").is_some() {
             at.key("optional").report_with_help(
                 "a default of a policy itself cannot be optional",
@@ -191,8 +190,8 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
 }
 
 /// Reports optional parts that a policy cannot enable.
-fn check_enabled(enabled: &[String], found: Option<&Found>, at: At<'_>) {
-    let parts = found.and_then(Found::parts);
+fn check_enabled(enabled: &[String], found: Option<&KnownConvention>, at: At<'_>) {
+    let parts = found.and_then(KnownConvention::parts);
     for (index, name) in enabled.iter().enumerate() {
         let at = at.item(index);
         if enabled[..index].contains(name) {
@@ -211,37 +210,33 @@ fn check_enabled(enabled: &[String], found: Option<&Found>, at: At<'_>) {
 fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Convention>, at: At<'_>) {
     let of_convention =
         |id: &str| named.is_some_and(|named| named.declared.get(&compiler.id(id)).is_some());
-    let fields = spec.fields.iter().enumerate();
-    for (index, field) in fields {
-        let at = at.key("fields").item(index).key("id");
+    for (at, field) in at.key("fields").each(&spec.fields) {
+        let at = at.key("id");
         if let Some(id) = field.check.id.as_ref().filter(|id| of_convention(id)) {
             Compiler::report_taken(at, id, "the convention of the same name");
         }
     }
-    for (index, rule) in spec.rules.iter().enumerate() {
-        let at = at.key("rules").item(index).key("name");
-        match compiler.declarer(&rule.name) {
-            _ if *rule.name == *OWNER => {
-                Compiler::report_taken(at, &rule.name, Declarer::Owners.name());
-            }
-            Some(Declarer::Check) => Compiler::report_taken(at, &rule.name, "a check of a field"),
-            Some(other) => Compiler::report_taken(at, &rule.name, other.name()),
-            None if of_convention(&rule.name) => {
-                Compiler::report_taken(at, &rule.name, "the convention of the same name");
-            }
-            None => {}
-        }
+    for (at, rule) in at.key("rules").each(&spec.rules) {
+        let at = at.key("name");
+        let by = match compiler.declarer(&rule.name) {
+            _ if *rule.name == *OWNER => Declarer::Owners.name(),
+            Some(Declarer::Check) => "a check of a field",
+            Some(other) => other.name(),
+            None if of_convention(&rule.name) => "the convention of the same name",
+            None => continue,
+        };
+        Compiler::report_taken(at, &rule.name, by);
     }
 }
 
 /// Reports names that no resource can have.
 fn check_resources(documents: &[Resources], at: At<'_>) {
-    for (index, document) in documents.iter().enumerate() {
+    for (at, document) in at.each(documents) {
         let Resources { api_groups, api_versions, resources, .. } = document;
         let check = |key, globs: &[Glob], wrong: fn(&Glob) -> Option<selector::Unmatchable>| {
-            for (item, glob) in globs.iter().enumerate() {
-                if let Some(selector::Unmatchable { message, help }) = wrong(glob) {
-                    at.item(index).key(key).item(item).report_with_help(message, help);
+            for (at, glob) in at.key(key).each(globs) {
+                if let Some((message, help)) = wrong(glob) {
+                    at.report_with_help(message, help);
                 }
             }
         };
@@ -255,8 +250,7 @@ fn check_resources(documents: &[Resources], at: At<'_>) {
 /// writers.
 fn check_writers(documents: &[documents::Writer], at: At<'_>) {
     let mut above = Writers::default();
-    for (index, documents::Writer { writers, .. }) in documents.iter().enumerate() {
-        let at = at.item(index);
+    for (at, documents::Writer { writers, .. }) in at.each(documents) {
         check_named(writers, at);
         let Writers { users, groups } = writers;
         let everybody = above.users.iter().any(|user| user.covers(&Glob::from("*")));

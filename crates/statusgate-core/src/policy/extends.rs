@@ -35,11 +35,14 @@ pub(crate) struct Whole {
     pub(crate) complete: bool,
 }
 
-/// The specs of one compilation that are not resolved yet.
-struct Pending<'d> {
-    specs: BTreeMap<&'d str, &'d Node>,
+/// Puts the specs of one compilation together with what they extend.
+struct Resolver<'d, 's> {
+    known: &'s mut Specs,
+    /// The specs that are not resolved yet.
+    pending: BTreeMap<&'d str, &'d Node>,
     /// Those that are being resolved, outermost first: one that is needed again is a cycle.
     open: Vec<Open<'d>>,
+    problems: &'s Problems,
 }
 
 /// A convention that is being resolved.
@@ -57,11 +60,10 @@ impl Specs {
         specs: impl Iterator<Item = (&'d str, &'d Node)>,
         problems: &Problems,
     ) {
-        let specs: BTreeMap<_, _> = specs.collect();
-        let names: Vec<&str> = specs.keys().copied().collect();
-        let mut pending = Pending { specs, open: Vec::new() };
-        for name in names {
-            self.resolve(name, &mut pending, problems);
+        let (pending, open) = (specs.collect(), Vec::new());
+        let mut resolver = Resolver { known: self, pending, open, problems };
+        while let Some((name, own)) = resolver.pending.pop_first() {
+            resolver.resolve(name, own);
         }
     }
 
@@ -71,38 +73,38 @@ impl Specs {
         self.resolved.get(name).cloned().or_else(built_in)
     }
 
-    /// Reports that there is no convention of this name. It may be in a document that could not be read:
-    /// then only a name that is similar to a known one is reported.
+    /// Reports that there is no convention of this name, neither one of these nor a built-in one. It may be
+    /// in a document that could not be read: then only a name that is similar to a known one is reported.
     pub(crate) fn report_unknown<'w>(
         &self,
         name: &str,
-        known: impl Iterator<Item = &'w str> + Clone,
+        given: impl Iterator<Item = &'w str>,
         at: At<'_>,
     ) {
+        let mut known: Vec<&str> = given.collect();
+        built_in::names().for_each(|name| known.push(name));
+        known.sort_unstable();
         let is_invalid = self.invalid_names.iter().any(|invalid| invalid == name);
-        if !is_invalid && (!self.incomplete || near(name, known.clone()).is_some()) {
-            at.unknown("convention", name, known);
+        let is_similar = || near(name, known.iter().copied()).is_some();
+        if !is_invalid && (!self.incomplete || is_similar()) {
+            at.unknown("convention", name, known.iter().copied());
         }
     }
+}
 
-    fn resolve(&mut self, name: &str, pending: &mut Pending<'_>, problems: &Problems) {
-        let Some((name, own)) = pending.specs.remove_entry(name) else { return };
-        pending.open.push(Open { name, first: None });
-        let (spec, complete) = self.complete_spec(own, pending, problems);
-        self.resolved.insert(name.to_owned(), Whole { spec: Arc::new(spec), complete });
-        pending.open.pop();
+impl<'d> Resolver<'d, '_> {
+    fn resolve(&mut self, name: &'d str, own: &Node) {
+        self.open.push(Open { name, first: None });
+        let whole = self.whole(own);
+        self.known.resolved.insert(name.to_owned(), whole);
+        self.open.pop();
     }
 
     /// A spec with what it extends. Parts that cannot be found are left out, so that the rest is checked.
-    fn complete_spec(
-        &mut self,
-        own: &Node,
-        pending: &mut Pending<'_>,
-        problems: &Problems,
-    ) -> (Node, bool) {
+    fn whole(&mut self, own: &Node) -> Whole {
         let mut complete = true;
         let mut unwanted = Unwanted::of(own);
-        let mut whole = match own.member("extends").map(|name| self.base(name, pending, problems)) {
+        let mut whole = match own.member("extends").map(|name| self.base(name)) {
             Some(Some(base)) => {
                 complete &= base.complete;
                 let mut base = (*base.spec).clone();
@@ -118,32 +120,26 @@ impl Specs {
         };
         let lists = whole.items_of_mut("conditions");
         if let Some((first, others)) = lists.and_then(|lists| lists.split_first_mut()) {
-            complete &= self.complete_list(first, &mut unwanted, pending, problems);
+            complete &= self.complete_list(first, &mut unwanted);
             for list in others {
                 // The convention that is resolved next may need our first list.
                 if list.member("like").is_some()
-                    && let Some(open) = pending.open.last_mut()
+                    && let Some(open) = self.open.last_mut()
                 {
                     open.first.get_or_insert_with(|| first.clone());
                 }
-                complete &= self.complete_list(list, &mut unwanted, pending, problems);
+                complete &= self.complete_list(list, &mut unwanted);
             }
         }
         if complete {
-            unwanted.report_unknown(problems);
+            unwanted.report_unknown(self.problems);
         }
-        (whole, complete)
+        Whole { spec: Arc::new(whole), complete }
     }
 
     /// `like: metav1` in a list of conditions: the first list of that convention, at another path.
     /// Whether all of that is known. The key is removed, because an heir inherits the result.
-    fn complete_list(
-        &mut self,
-        list: &mut Node,
-        unwanted: &mut Unwanted<'_>,
-        pending: &mut Pending<'_>,
-        problems: &Problems,
-    ) -> bool {
+    fn complete_list(&mut self, list: &mut Node, unwanted: &mut Unwanted<'_>) -> bool {
         let is_name = |(key, node): &(Key, Node)| key.name == "like" && node.text().is_some();
         let like = list.entries_mut().and_then(|entries| {
             let at = entries.iter().position(is_name)?;
@@ -156,17 +152,16 @@ impl Specs {
             let merge = Merge::of(ConventionSpec::schema()).key("conditions").item();
             *list = overlay(merge, &first, list);
         };
-        let is_open = |open: &&Open<'_>| like.text() == Some(open.name);
-        let open = pending.open.iter().find(is_open);
+        let open = self.open.iter().find(|open| like.text() == Some(open.name));
         if let Some(first) = open.and_then(|open| open.first.as_ref()) {
             inherit(first);
             return true;
         }
-        let Some(base) = self.base(&like, pending, problems) else { return false };
+        let Some(base) = self.base(&like) else { return false };
         match base.spec.items_of("conditions").first() {
             Some(first) => inherit(first),
             None if base.complete => {
-                problems.report(&like.span, "that convention has no conditions")
+                self.problems.report(&like.span, "that convention has no conditions");
             }
             None => {}
         }
@@ -174,26 +169,21 @@ impl Specs {
     }
 
     /// The spec of the convention that `name` names.
-    fn base(
-        &mut self,
-        name: &Node,
-        pending: &mut Pending<'_>,
-        problems: &Problems,
-    ) -> Option<Whole> {
+    fn base(&mut self, name: &Node) -> Option<Whole> {
         let text = name.text()?;
-        if pending.open.iter().any(|open| open.name == text) {
+        if self.open.iter().any(|open| open.name == text) {
             let message = format!("the convention extends itself, through \"{text}\"");
-            problems.report(&name.span, message);
+            self.problems.report(&name.span, message);
             return None;
         }
-        self.resolve(text, pending, problems);
-        let found = self.get(text);
+        if let Some((name, own)) = self.pending.remove_entry(text) {
+            self.resolve(name, own);
+        }
+        let found = self.known.get(text);
         if found.is_none() {
-            let known = self.resolved.keys().map(String::as_str);
-            let mut known: Vec<&str> = known.chain(pending.specs.keys().copied()).collect();
-            built_in::names().for_each(|name| known.push(name));
-            known.sort_unstable();
-            self.report_unknown(text, known.into_iter(), At::root(name, problems));
+            let given = self.known.resolved.keys().map(String::as_str);
+            let given = given.chain(self.pending.keys().copied());
+            self.known.report_unknown(text, given, At::root(name, self.problems));
         }
         found
     }

@@ -15,7 +15,7 @@ pub(crate) struct Known {
     /// Their texts, for those that extend one.
     pub(crate) specs: Specs,
     /// Those of the documents, with and without errors, by name.
-    pub(crate) given: BTreeMap<String, Found>,
+    pub(crate) given: BTreeMap<String, KnownConvention>,
     /// The conventions with the optional parts that policies enable. Policies share them.
     pub(super) with_parts: RefCell<WithParts>,
 }
@@ -25,7 +25,7 @@ type WithParts = BTreeMap<(String, Vec<String>), Arc<Convention>>;
 
 /// A convention, and what is known of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct KnownConvention {
     pub(crate) convention: Arc<Convention>,
     /// Whether it has no errors. A reference to one with errors is not reported.
     pub(crate) sound: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Found {
     pub(crate) complete: bool,
 }
 
-impl Found {
+impl KnownConvention {
     /// What a policy may enable; `None` where not all of it is known. In a convention with errors, the
     /// error may be in the key that makes a part optional.
     pub(crate) fn parts(&self) -> Option<Vec<&str>> {
@@ -52,19 +52,16 @@ impl Found {
 
 impl Known {
     /// The convention that a policy names.
-    pub(crate) fn find(&self, name: &str, at: At<'_>) -> Option<Found> {
+    pub(crate) fn find(&self, name: &str, at: At<'_>) -> Option<KnownConvention> {
         if let Some(found) = self.given.get(name) {
             return Some(found.clone());
         }
         let found = built_in::convention(name);
         if found.is_none() {
-            let known = self.given.iter().filter(|(_, found)| found.sound);
-            let mut known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
-            built_in::names().for_each(|name| known.push(name));
-            known.sort_unstable();
-            self.specs.report_unknown(name, known.iter().copied(), at);
+            let given = self.given.iter().filter(|(_, found)| found.sound);
+            self.specs.report_unknown(name, given.map(|(name, _)| name.as_str()), at);
         }
-        Some(Found { convention: found?, sound: true, complete: true })
+        Some(KnownConvention { convention: found?, sound: true, complete: true })
     }
 
     /// A convention with the optional parts that a policy enables, and without the others.

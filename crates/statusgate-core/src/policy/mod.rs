@@ -23,7 +23,6 @@ pub use crate::model::Id;
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use cel::CelRule;
 pub use document::Policy;
-pub use near::NearMiss;
 pub(crate) use owner::overlap;
 pub use rules::{DeclaredRule, RuleTable};
 pub(crate) use selected::{Selected, Step};

@@ -1,50 +1,30 @@
 //! The policy that nearly selects an object. An object that no policy selects often has another version
 //! than the policy names.
 
-use std::fmt;
-
 use super::{Policy, PolicySet, Resources};
 use crate::language::{Glob, any_of};
 use crate::model::Subject;
 use crate::source::tree::near;
 
-/// A policy that differs in one point from a policy that selects the object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NearMiss<'p> {
-    /// The name of the policy.
-    pub policy: &'p str,
-    /// What it names.
-    pub names: String,
-    /// What the object has instead.
-    pub found: String,
-}
-
-/// `kstatus-flux names v1, this is v1beta2`
-impl fmt::Display for NearMiss<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} names {}, this is {}", self.policy, self.names, self.found)
-    }
-}
-
 impl PolicySet {
-    /// The policy that nearly selects a subject: it names another version, a similar group, a similar
-    /// plural, or the other kind of status subresource. Of several, the one with the fewest differences.
-    pub fn near_miss(&self, subject: &Subject<'_>) -> Option<NearMiss<'_>> {
+    /// Why no policy selects a subject, with the policy that nearly selects it: it names another version, a
+    /// similar group, a similar plural, or the other kind of status subresource. Of several, the one with
+    /// the fewest differences.
+    pub fn why_unselected(&self, subject: &Subject<'_>) -> String {
         let rules = self.policies().iter().flat_map(|policy| {
             policy.resources.iter().filter_map(|rule| difference(policy, rule, subject))
         });
         // The first of those with the fewest.
-        rules.min_by_key(|(count, _)| *count).map(|(_, miss)| miss)
+        match rules.min_by_key(|(count, _)| *count) {
+            Some((_, near)) => format!("no policy selects it; {near}"),
+            None => "no policy selects it".to_owned(),
+        }
     }
 }
 
-/// The number of differences, and the first of them. A plural is a guess if there is no CRD, and the guess
-/// depends on the version, so the plural is reported last.
-fn difference<'p>(
-    policy: &'p Policy,
-    rule: &'p Resources,
-    subject: &Subject<'_>,
-) -> Option<(usize, NearMiss<'p>)> {
+/// The number of differences, and the first of them: `kstatus-flux names v1, this is v1beta2`. A plural is
+/// a guess if there is no CRD, and the guess depends on the version, so the plural is reported last.
+fn difference(policy: &Policy, rule: &Resources, subject: &Subject<'_>) -> Option<(usize, String)> {
     let resource = &subject.resource;
     let group = similar(&rule.api_groups, &resource.group)?;
     let plural = similar(&rule.resources, &resource.resource)?;
@@ -70,7 +50,7 @@ fn difference<'p>(
         };
         (text(rule.status_subresource), text(!rule.status_subresource))
     });
-    Some((count, NearMiss { policy: &policy.name, names, found }))
+    Some((count, format!("{} names {names}, this is {found}", policy.name)))
 }
 
 /// `None` if no name is similar. Otherwise the similar name, or nothing if one matches.
@@ -87,7 +67,7 @@ mod tests {
     use crate::model::Resource;
     use crate::policy::Source;
 
-    fn miss(group: &str, version: &str, plural: &str, subresource: &str) -> Option<String> {
+    fn miss(group: &str, version: &str, plural: &str, subresource: &str) -> String {
         let policy = |name: &str, resources: &str| {
             format!(
                 "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
@@ -113,7 +93,7 @@ mod tests {
             ..Subject::default()
         };
         assert_eq!(policies.select(&subject).count(), 0);
-        policies.near_miss(&subject).map(|miss| miss.to_string())
+        policies.why_unselected(&subject)
     }
 
     #[test]
@@ -138,7 +118,8 @@ mod tests {
                  this is a resource with a status subresource",
             ),
         ] {
-            assert_eq!(miss(group, version, plural, "status").as_deref(), Some(expected));
+            let expected = format!("no policy selects it; {expected}");
+            assert_eq!(miss(group, version, plural, "status"), expected);
         }
     }
 
@@ -150,7 +131,8 @@ mod tests {
             ("tolkit.io", "helmrepositorys"),
             ("azure.com", "servers"),
         ] {
-            assert_eq!(miss(group, "v1", plural, "status"), None, "{group} {plural}");
+            let found = miss(group, "v1", plural, "status");
+            assert_eq!(found, "no policy selects it", "{group} {plural}");
         }
     }
 }

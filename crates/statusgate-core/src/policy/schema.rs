@@ -33,8 +33,7 @@ impl Compiler<'_> {
     /// Compiles a list of `{path: …, type: …, enum: …}`.
     pub(crate) fn fields(&self, documents: &[Field], at: At<'_>) -> Vec<Field> {
         let mut wanted: Vec<(&Pointer, bool)> = Vec::new();
-        let fields = documents.iter().enumerate().map(|(index, Field { path, check })| {
-            let at = at.item(index);
+        let fields = at.each(documents).map(|(at, Field { path, check })| {
             if check.required != check.forbidden {
                 if wanted.contains(&(&**path, !check.required)) {
                     at.report(format!("{path} is both required and forbidden"));

@@ -33,9 +33,7 @@ impl<'p> Selected<'p> {
 
     /// The policies in the order of their documents, each with its index in the set.
     pub(crate) fn policies(&self) -> impl Iterator<Item = (u16, &'p Policy)> {
-        let policies = self.set.policies();
-        let at = |index: &u16| Some((*index, policies.get(usize::from(*index))?));
-        self.indices.iter().filter_map(at)
+        self.indices.iter().filter_map(|index| Some((*index, self.set.get(*index)?)))
     }
 
     pub(crate) fn into_indices(self) -> Vec<u16> {

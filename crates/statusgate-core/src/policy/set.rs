@@ -16,7 +16,7 @@ use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 
 use super::convention::{self, Convention};
 use super::extends::{Specs, Whole};
-use super::known::{Found, Known};
+use super::known::{Known, KnownConvention};
 use super::owner::Claim;
 use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, owner};
 pub use foreign::Skipped;
@@ -31,7 +31,7 @@ pub struct PolicySet {
     /// The documents of other API groups.
     skipped: Vec<Skipped>,
     /// The conventions of the documents.
-    given: BTreeMap<String, Found>,
+    given: BTreeMap<String, KnownConvention>,
     /// All conventions, once something asks for them.
     conventions: OnceLock<Conventions>,
     by_plural: Index,
@@ -91,14 +91,12 @@ impl PolicySet {
     /// All mistakes in the policies.
     pub fn with_policies(&self, documents: &[(&str, PolicySpec)]) -> Result<Self, Diagnostics> {
         let source = Source::new("policies built in code", "");
-        let (node, problems) =
-            (Node { value: Value::Null, span: Span::default() }, Problems::default());
+        let node = Node { value: Value::Null, span: Span::default() };
+        let problems = Problems::default();
         let known = Known { given: self.given.clone(), ..Known::default() };
         let at = At::root(&node, &problems);
-        let policies = documents.iter();
-        let policies =
-            policies.filter_map(|(name, spec)| document::compile(name, spec, &known, at));
-        let policies = policies.collect::<Vec<_>>();
+        let compile = |(name, spec): &(&str, PolicySpec)| document::compile(name, spec, &known, at);
+        let policies = documents.iter().filter_map(compile).collect();
         match problems.into_list() {
             mistakes if mistakes.is_empty() => Ok(Self::index(policies, known.given)),
             mistakes => Err(Diagnostics::new(&[source], mistakes)),
@@ -133,12 +131,10 @@ impl PolicySet {
     /// All conventions, built in and given, by name.
     pub fn conventions(&self) -> &Conventions {
         self.conventions.get_or_init(|| {
-            let given =
-                self.given.iter().map(|(name, found)| (name.clone(), found.convention.clone()));
-            let built_in = built_in::names();
-            let built_in =
-                built_in.filter_map(|name| Some((name.to_owned(), built_in::convention(name)?)));
-            given.chain(built_in).collect()
+            let given = self.given.iter();
+            let given = given.map(|(name, found)| (name.clone(), found.convention.clone()));
+            let built_in = |name: &str| Some((name.to_owned(), built_in::convention(name)?));
+            given.chain(built_in::names().filter_map(built_in)).collect()
         })
     }
 
@@ -160,7 +156,7 @@ impl PolicySet {
         let candidates = if by_plural.len() <= by_group.len() { by_plural } else { by_group };
         candidates
             .iter()
-            .filter_map(|index| Some((*index, self.policies.get(usize::from(*index))?)))
+            .filter_map(|index| Some((*index, self.get(*index)?)))
             .filter(|(_, policy)| policy.selects(subject))
     }
 
@@ -190,7 +186,7 @@ impl PolicySet {
         Self::index(policies, BTreeMap::new())
     }
 
-    fn index(mut policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
+    fn index(mut policies: Vec<Policy>, given: BTreeMap<String, KnownConvention>) -> Self {
         let (mut by_plural, mut by_group) = (Index::default(), Index::default());
         for (index, policy) in (0..).zip(&mut policies) {
             policy.name = Id::new(policy.name.to_string(), usize::from(index));
@@ -307,13 +303,13 @@ fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnos
     without_repetition(mistakes)
 }
 
-fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<Found> {
+fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<KnownConvention> {
     let Whole { spec, complete } = specs.get(name)?;
     let mut whole = (*spec).clone();
     let spec: ConventionSpec = documents::spec(&mut whole, complete, problems)?;
     let convention = convention::compile(name, &spec, complete, At::root(&whole, problems));
     let sound = complete && problems.count() == 0;
-    Some(Found { convention: Arc::new(convention), sound, complete })
+    Some(KnownConvention { convention: Arc::new(convention), sound, complete })
 }
 
 /// The mistakes of a convention. Those outside of its own document name the convention as heir.

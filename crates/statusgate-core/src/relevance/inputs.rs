@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::documents::{CopySource, Origin};
 use crate::explain::phase_questions;
-use crate::language::{Asks, Operand, Predicate, Reference, Span, Value};
+use crate::language::{AnyWord, ConditionOf, Predicate, Reference};
 use crate::model::Pointer;
 use crate::policy::cel::Reads;
 use crate::policy::convention::{
@@ -41,7 +41,46 @@ impl<'c> Inputs<'c> {
     }
 
     pub(super) fn predicate(&mut self, predicate: &Predicate) {
-        predicate.asks(self);
+        predicate.questions().into_iter().for_each(|word| self.word(word));
+    }
+
+    /// Adds what a word without predicates in it reads.
+    fn word(&mut self, word: &AnyWord) {
+        let convention = self.convention;
+        let phase = convention.phase.as_deref();
+        match word {
+            AnyWord::Condition(word) => {
+                self.stored |= matches!(word.of, ConditionOf::OldCondition(_));
+                self.stored |= word.changed.is_some();
+                self.conditions();
+            }
+            AnyWord::Set(word) => self.reference(&Reference::Field(word.set.clone())),
+            AnyWord::Value(value) => {
+                self.stored |= value.changed.is_some() || value.decreased.is_some();
+                self.reference(&value.reference);
+                value.operands().for_each(|operand| self.reference(&operand.0));
+            }
+            AnyWord::Phase(_) => phase.into_iter().for_each(|rules| self.phase(rules)),
+            AnyWord::OldPhase(_) => {
+                self.stored = true;
+                phase.into_iter().for_each(|rules| self.phase(rules));
+            }
+            AnyWord::Deleting(_) => self.deleting = true,
+            AnyWord::ObservedGeneration(_) => {
+                convention.generation.iter().for_each(|rules| self.generation(rules));
+            }
+            AnyWord::Elapsed(word) => self.reference(&word.since.0),
+            AnyWord::Length(word) => self.path(&word.length),
+            AnyWord::Gates(word) => {
+                self.path(&word.gates);
+                self.conditions();
+            }
+            AnyWord::ElementPolarity(_)
+            | AnyWord::ResourceName(_)
+            | AnyWord::All(_)
+            | AnyWord::Any(_)
+            | AnyWord::Not(_) => {}
+        }
     }
 
     pub(super) fn phase(&mut self, rules: &PhaseRules) {
@@ -99,62 +138,13 @@ impl<'c> Inputs<'c> {
 
     fn reference(&mut self, reference: &Reference) {
         self.stored |= matches!(reference, Reference::OldField(_) | Reference::OldMember(_));
-        if let Reference::Field(path) | Reference::OldField(path) = reference {
-            self.path(path);
-            self.outside |= !path.is_below_status();
+        match reference {
+            Reference::Field(path) | Reference::OldField(path) => {
+                self.path(path);
+                self.outside |= !path.is_below_status();
+            }
+            Reference::OfCondition(_) => self.conditions(),
+            Reference::Member(_) | Reference::OldMember(_) => {}
         }
-    }
-}
-
-impl<'p> Asks<'p> for Inputs<'_> {
-    fn deleting(&mut self) {
-        self.deleting = true;
-    }
-
-    fn phase(&mut self, old: bool, _names: &'p [String]) {
-        self.stored |= old;
-        if let Some(rules) = self.convention.phase.as_deref() {
-            Inputs::phase(self, rules);
-        }
-    }
-
-    fn condition(&mut self, old: bool, _kind: &str, _reasons: &'p [String]) {
-        self.stored |= old;
-        self.conditions();
-    }
-
-    fn changed_condition(&mut self, _old: bool, _kind: &str) {
-        self.stored = true;
-    }
-
-    fn observed(&mut self) {
-        if let Some(generation) = &self.convention.generation {
-            self.generation(generation);
-        }
-    }
-
-    fn length(&mut self, path: &Pointer, _at_least: usize, _at_most: usize) {
-        self.path(path);
-    }
-
-    fn gates(&mut self, path: &Pointer) {
-        self.path(path);
-        self.conditions();
-    }
-
-    fn set(&mut self, reference: &Reference) {
-        self.reference(reference);
-    }
-
-    fn value(&mut self, value: &'p Value) {
-        self.stored |= value.changed.is_some() || value.decreased.is_some();
-        self.reference(&value.reference);
-        for Operand(reference) in value.operands() {
-            self.reference(reference);
-        }
-    }
-
-    fn elapsed(&mut self, of: &Reference, _more_than: Span) {
-        self.reference(of);
     }
 }

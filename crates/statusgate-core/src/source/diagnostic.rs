@@ -6,6 +6,7 @@ use std::fmt;
 use annotate_snippets::renderer::{AnsiColor, Style};
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use serde::Serialize;
+use serde_json::json;
 
 use super::place::renderer;
 use super::text::Lines;
@@ -75,12 +76,6 @@ impl Diagnostic {
         pictures.into_iter().try_for_each(|picture| write!(formatter, "\n{picture}"))
     }
 
-    /// The fix for an inherited mistake.
-    fn inheritance(&self) -> Option<String> {
-        let heir = self.inherited_by.as_ref()?;
-        Some(format!("\"{heir}\" inherits this, and it conflicts with what \"{heir}\" declares"))
-    }
-
     fn draw(&self, renderer: &Renderer) -> String {
         let Some(place) = &self.place else {
             return format!("error: {}: {}", one_line(&self.file), one_line(&self.message));
@@ -93,7 +88,9 @@ impl Diagnostic {
         } else {
             title.element(place.snippet(MAX_LINE).path(place.file.as_str()))
         }];
-        let inheritance = self.inheritance();
+        let inheritance = self.inherited_by.as_ref().map(|heir| {
+            format!("\"{heir}\" inherits this, and it conflicts with what \"{heir}\" declares")
+        });
         for help in self.help.iter().chain(&inheritance) {
             groups.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
         }
@@ -187,11 +184,18 @@ impl Diagnostics {
             let (file, line, column) = self.place(diagnostic);
             let end_column = diagnostic.place.as_ref().map_or(1, |place| place.end_column);
             let Diagnostic { message, help, inherited_by, .. } = diagnostic;
-            let (help, inherited_by) = (help.as_deref(), inherited_by.as_deref());
-            Record { file, line, column, end_line: line, end_column, message, help, inherited_by }
+            let mut record = json!({
+                "file": file, "line": line, "column": column, "endLine": line, "endColumn": end_column,
+                "message": message,
+            });
+            for (key, text) in [("help", help), ("inheritedBy", inherited_by)] {
+                if let Some(text) = text {
+                    record[key] = text.as_str().into();
+                }
+            }
+            record
         });
-        // A record of numbers and texts always is JSON.
-        records.filter_map(|record| serde_json::to_value(record).ok()).collect()
+        records.collect()
     }
 }
 
@@ -228,22 +232,6 @@ impl IntoIterator for Diagnostics {
     }
 }
 
-/// A mistake for editors and pipelines.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Record<'d> {
-    file: &'d str,
-    line: usize,
-    column: usize,
-    end_line: usize,
-    end_column: usize,
-    message: &'d str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<&'d str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    inherited_by: Option<&'d str>,
-}
-
 impl std::error::Error for Diagnostics {}
 
 impl fmt::Display for Diagnostics {
@@ -259,7 +247,6 @@ mod tests {
     use std::ops::Range;
 
     use super::*;
-    use serde_json::json;
 
     fn diagnostics(text: &str, list: &[(Range<usize>, Option<&str>)]) -> Diagnostics {
         let sources = [

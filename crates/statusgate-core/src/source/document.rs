@@ -72,7 +72,7 @@ fn read_yaml<'f>(lines: &Rc<Lines<'f>>, range: Range<usize>) -> Result<Document<
     let warnings = warnings.into_iter().map(|warning| Warning(warning.located(lines))).collect();
     let json = serde_json::to_string(&root);
     let json = json.map_err(|error| mistake(lines, &range, reason(&error)))?;
-    let is_list = root.member("items").is_some_and(|items| !items.items().is_empty());
+    let is_list = !root.items_of("items").is_empty();
     let tree = if is_list { OnceCell::from(Some(root)) } else { OnceCell::new() };
     Ok(Document { warnings, tree, ..Document::new(lines, range, Cow::Owned(json)) })
 }

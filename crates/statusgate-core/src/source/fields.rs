@@ -75,7 +75,7 @@ impl<'m> Places<'m> {
     fn object(&self) -> Option<&'m Node> {
         let root = self.document.tree()?;
         let item = match self.part.item {
-            Some(at) => root.member("items")?.items().get(at)?,
+            Some(at) => root.items_of("items").get(at)?,
             None => root,
         };
         self.part.path.iter().try_fold(item, |node, name| node.member(name))

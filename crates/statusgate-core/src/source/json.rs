@@ -35,15 +35,13 @@ impl<'a> Members<'a> {
 }
 
 /// The items of a list, each as text; `None` for what is not a list.
-pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
+pub(crate) fn items<'t>(text: &'t str) -> Option<Vec<&'t str>> {
     let mut items = Vec::new();
-    read(text, |reader| {
-        reader.list(|reader| {
-            items.push(reader.skip()?);
-            Some(())
-        })
-    })
-    .ok()?;
+    let item = |reader: &mut Reader<'t>| {
+        items.push(reader.skip()?);
+        Some(())
+    };
+    read(text, |reader| reader.list(item)).ok()?;
     Some(items)
 }
 

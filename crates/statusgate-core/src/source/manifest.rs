@@ -104,15 +104,10 @@ impl<'f> Manifests<'f> {
     /// Takes the mistakes about files that hold no manifests, such as the values and templates of a chart: a file
     /// without any object, and documents with `{{` that cannot be read.
     pub fn take_others(&mut self) -> Vec<Diagnostic> {
-        let (mut others, mut index) = (Vec::new(), 0);
-        let is_other = std::mem::take(&mut self.others);
-        self.mistakes.retain(|mistake| {
-            let keep = !is_other.contains(&index);
-            index += 1;
-            others.extend((!keep).then(|| mistake.clone()));
-            keep
-        });
-        others
+        let others = std::mem::take(&mut self.others);
+        let mut indices = 0..self.mistakes.len();
+        let is_other = |_: &mut _| indices.next().is_some_and(|index| others.contains(&index));
+        self.mistakes.extract_if(.., is_other).collect()
     }
 
     /// The objects, in the order of the files.

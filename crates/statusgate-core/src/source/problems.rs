@@ -100,6 +100,14 @@ impl<'p> At<'p> {
         items.get(index).map_or(self, |node| Self { node, span: &node.span, ..self })
     }
 
+    /// The items of a list, each with its value.
+    pub(crate) fn each<T>(
+        self,
+        values: impl IntoIterator<Item = T>,
+    ) -> impl Iterator<Item = (Self, T)> {
+        (0..).zip(values).map(move |(index, value)| (self.item(index), value))
+    }
+
     /// The key of this value.
     pub(crate) const fn name(self) -> Self {
         Self { span: self.key, ..self }

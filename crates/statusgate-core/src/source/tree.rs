@@ -141,17 +141,12 @@ impl Node {
         self.member(name)?.text()
     }
 
-    /// The items of a list; none of anything else, which the structural check reports.
-    pub(crate) fn items(&self) -> &[Self] {
-        match &self.value {
-            Value::List(items) => items,
+    /// The items of the list of a key; none of anything else, which the structural check reports.
+    pub(crate) fn items_of(&self, name: &str) -> &[Self] {
+        match self.member(name) {
+            Some(Self { value: Value::List(items), .. }) => items,
             _ => &[],
         }
-    }
-
-    /// The items of the list of a key.
-    pub(crate) fn items_of(&self, name: &str) -> &[Self] {
-        self.member(name).map(Self::items).unwrap_or_default()
     }
 
     /// The items of the list of a key, to change them.

@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use super::sample;
 use super::{Answer, Fact, Question, Represents, Space};
-use crate::language::{self, Asks, Bound, Glob, MemberOf, Observed, Pattern, Reference, Span};
+use crate::language::{
+    self, AnyWord, Bound, Condition, ConditionOf, Glob, MemberOf, Observed, Operand, Pattern,
+    Reference,
+};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::Check;
 use crate::policy::convention::{ConditionList, Convention};
@@ -70,7 +73,7 @@ impl<'c> Collector<'c> {
             }
         }
         self.list = question.list.filter(|list| !list.is_map());
-        question.predicate.asks(self);
+        question.predicate.questions().into_iter().for_each(|word| self.word(word));
     }
 
     /// Adds a fact, and returns its index.
@@ -348,55 +351,64 @@ impl<'c> Collector<'c> {
     }
 }
 
-impl<'c> Asks<'c> for Collector<'c> {
-    fn deleting(&mut self) {
-        self.fact(Fact::Deleting);
+impl<'c> Collector<'c> {
+    /// Adds the facts of a word without predicates in it.
+    fn word(&mut self, word: &'c AnyWord) {
+        match word {
+            AnyWord::Condition(word) => self.condition(word),
+            AnyWord::Set(word) => _ = self.reference(&Reference::Field(word.set.clone())),
+            AnyWord::Value(value) => self.value(value),
+            AnyWord::Phase(_) => _ = self.fact(Fact::Phase { old: false }),
+            AnyWord::OldPhase(_) => _ = self.fact(Fact::Phase { old: true }),
+            AnyWord::Deleting(_) => _ = self.fact(Fact::Deleting),
+            AnyWord::ObservedGeneration(_) => _ = self.fact(Fact::Observed),
+            AnyWord::Elapsed(word) => {
+                self.operand(&word.since);
+                let at = self.reference(&word.since.0);
+                let seconds = word.more_than.seconds();
+                let ago = [seconds, seconds + 1].into_iter().filter_map(sample::ago);
+                self.facts[at].literals.extend(ago);
+            }
+            AnyWord::Length(word) => {
+                let at = self.fact(Fact::Length((*word.length).clone()));
+                let (least, most) = word.bounds().into_inner();
+                let counts = [0, least.saturating_sub(1), least, most, most.saturating_add(1)];
+                self.facts[at].counts.extend(counts);
+            }
+            AnyWord::Gates(word) => _ = self.fact(Fact::Gates((*word.gates).clone())),
+            AnyWord::ResourceName(word) => {
+                let at = self.fact(Fact::Resource);
+                self.facts[at].plurals.extend(word.resource.iter().map(Glob::sample));
+            }
+            // The type of the element determines its polarity.
+            AnyWord::ElementPolarity(_) | AnyWord::All(_) | AnyWord::Any(_) | AnyWord::Not(_) => {}
+        }
     }
 
-    fn resource(&mut self, names: &'c [Glob]) {
-        let at = self.fact(Fact::Resource);
-        self.facts[at].plurals.extend(names.iter().map(Glob::sample));
-    }
-
-    fn phase(&mut self, old: bool, _names: &'c [String]) {
-        self.fact(Fact::Phase { old });
-    }
-
-    fn condition(&mut self, old: bool, kind: &str, reasons: &'c [String]) {
+    fn condition(&mut self, word: &'c Condition) {
+        let (old, kind) = (matches!(word.of, ConditionOf::OldCondition(_)), word.of.kind());
         let at = self.condition_fact(old, kind);
-        self.facts[at].reasons.extend(reasons.iter().cloned());
+        self.facts[at].reasons.extend(word.reason.iter().flat_map(|names| names.iter().cloned()));
+        if let Some(names) = &word.severity {
+            let (condition, member) = (kind.to_owned(), "severity".to_owned());
+            let at = self.reference(&Reference::OfCondition(MemberOf { condition, member }));
+            self.facts[at].literals.extend(names.iter().cloned().map(Value::from));
+        }
+        if word.changed.is_some() {
+            self.condition_fact(!old, kind);
+            self.changed.insert(kind.to_owned());
+        }
     }
 
-    fn severity(&mut self, kind: &str, names: &'c [String]) {
-        let (condition, member) = (kind.to_owned(), "severity".to_owned());
-        let at = self.reference(&Reference::OfCondition(MemberOf { condition, member }));
-        self.facts[at].literals.extend(names.iter().cloned().map(Value::from));
-    }
-
-    fn changed_condition(&mut self, old: bool, kind: &str) {
-        self.condition_fact(!old, kind);
-        self.changed.insert(kind.to_owned());
-    }
-
-    fn observed(&mut self) {
-        self.fact(Fact::Observed);
-    }
-
-    fn length(&mut self, path: &Pointer, at_least: usize, at_most: usize) {
-        let at = self.fact(Fact::Length(path.clone()));
-        let bounds = [0, at_least.saturating_sub(1), at_least, at_most, at_most.saturating_add(1)];
-        self.facts[at].counts.extend(bounds);
-    }
-
-    fn gates(&mut self, path: &Pointer) {
-        self.fact(Fact::Gates(path.clone()));
-    }
-
-    fn set(&mut self, reference: &Reference) {
-        self.reference(reference);
+    /// Adds the condition that an operand is a member of.
+    fn operand(&mut self, operand: &Operand) {
+        if let Some(kind) = operand.condition() {
+            self.condition_fact(false, kind);
+        }
     }
 
     fn value(&mut self, value: &'c language::Value) {
+        value.operands().for_each(|operand| self.operand(operand));
         let at = self.reference(&value.reference);
         for wanted in value.is.iter().chain(&value.is_not).flat_map(|wanted| wanted.iter()) {
             self.facts[at].literals.push(wanted.value().clone());
@@ -426,12 +438,6 @@ impl<'c> Asks<'c> for Collector<'c> {
             self.facts[at].pair = true;
             self.link(at, other);
         }
-    }
-
-    fn elapsed(&mut self, of: &Reference, more_than: Span) {
-        let at = self.reference(of);
-        let seconds = more_than.seconds();
-        self.facts[at].literals.extend([seconds, seconds + 1].into_iter().filter_map(sample::ago));
     }
 }
 

@@ -28,20 +28,18 @@ impl Compiler<'_> {
             let expression = compile(text)
                 .map_err(|mistakes| report(at.key("expression"), text, mistakes))
                 .ok()?;
-            let declared = DeclaredRule {
-                actions: vec![document.action.unwrap_or(Disposition::Deny)],
-                message: Some(document.message.to_string()),
-                source: document.source.clone(),
-                optional: false,
-                by: Declarer::Rule,
-            };
+            let action = document.action.unwrap_or(Disposition::Deny);
+            let message = document.message.to_string();
+            let rules = self.tables(&[&document.source]).by(Declarer::Rule);
+            let declared =
+                DeclaredRule { message: Some(message.clone()), ..rules.declared(action) };
             Some(CelRule {
                 id: self.declare(&document.name, declared),
                 name: document.name.to_string(),
                 sees_the_phase: sees_the_phase(&expression, &trigger, convention, backfill),
                 expression,
-                message: document.message.to_string(),
-                action: document.action.unwrap_or(Disposition::Deny),
+                message,
+                action,
                 path: document.path.as_deref().cloned().or_else(|| "/status".parse().ok())?,
                 trigger,
             })

@@ -113,14 +113,9 @@ impl Checker<'_> {
     }
 
     fn variable(&mut self, tree: &IdedExpr, name: &str, bound: &[&str]) {
-        let known = VARIABLES.iter().chain(&TYPES);
-        if !bound.contains(&name) && !known.clone().any(|known| *known == name) {
-            let near = did_you_mean(
-                name,
-                VARIABLES
-                    .into_iter()
-                    .chain(bound.iter().copied().filter(|name| !name.starts_with('@'))),
-            );
+        if !bound.contains(&name) && VARIABLES.iter().chain(&TYPES).all(|known| *known != name) {
+            let bound = bound.iter().copied().filter(|name| !name.starts_with('@'));
+            let near = did_you_mean(name, VARIABLES.into_iter().chain(bound));
             self.report(tree, name, format!("unknown variable \"{name}\""), &near);
         }
     }

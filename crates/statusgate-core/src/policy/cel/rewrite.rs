@@ -156,14 +156,14 @@ impl Rewriter<'_> {
             self.mistakes.push(mistake);
             return None;
         };
-        match Pattern::compile(pattern.inner()) {
+        match pattern.inner().parse::<Pattern>() {
             Ok(pattern) => {
                 self.needs.patterns.push(pattern);
                 Some(self.needs.patterns.len() - 1)
             }
             Err(error) => {
                 let at = place(self.text, self.places, tree, "");
-                self.mistakes.push(Mistake::new(at, format!("invalid pattern: {error}")));
+                self.mistakes.push(Mistake::new(at, error));
                 None
             }
         }

@@ -41,9 +41,8 @@ fn in_words(said: &str) -> (String, Option<String>) {
         let place = if before == END { "at the end".into() } else { format!("before {before}") };
         return (format!("{wanted} is missing {place}"), None);
     }
-    let input =
-        ["mismatched input ", "extraneous input ", "no viable alternative at input "].iter();
-    if let Some(input) = input.filter_map(|start| said.strip_prefix(start)).next() {
+    let starts = ["mismatched input ", "extraneous input ", "no viable alternative at input "];
+    if let Some(input) = starts.iter().find_map(|start| said.strip_prefix(start)) {
         let help = expected.starts_with('\'').then(|| format!("use {expected} instead"));
         return if input == END {
             let help = expected.starts_with('\'').then(|| format!("{expected} is missing"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::super::{Check, Disposition};
 use super::ConditionList;
 use super::place::{Label, remaining};
@@ -152,10 +152,6 @@ impl Backfill {
     pub(crate) const fn comes_last(&self) -> bool {
         matches!(self.filling, Filling::SteadyStatus { .. })
     }
-
-    const fn removes_member(&self) -> bool {
-        matches!(self.filling, Filling::AbsentMember { .. })
-    }
 }
 
 impl Filling {
@@ -181,11 +177,9 @@ impl Compiler<'_> {
         inherited: &[Backfill],
         at: At<'_>,
     ) -> Vec<Backfill> {
-        let own = documents.iter().enumerate();
-        let own =
-            own.map(|(index, document)| (self.default(document, at.item(index)), at.item(index)));
-        let own: Vec<(Backfill, At<'_>)> =
-            own.filter_map(|(default, at)| Some((default?, at))).collect();
+        let own = at.each(documents);
+        let own = own.filter_map(|(at, document)| Some((self.default(document, at)?, at)));
+        let own: Vec<(Backfill, At<'_>)> = own.collect();
         let inherited: Vec<&Backfill> =
             remaining(inherited, own.iter().map(|(default, _)| default));
         let mut settled: Vec<&Pointer> = Vec::new();
@@ -208,8 +202,9 @@ impl Compiler<'_> {
             let before = own[..index].iter().map(|(other, _)| other);
             let mut others = before.chain(inherited.iter().copied());
             // Each run would undo what the run before it did.
+            let removes = |one: &Backfill| matches!(one.filling, Filling::AbsentMember { .. });
             let undoes = |other: &&Backfill| {
-                default.removes_member() != other.removes_member()
+                removes(default) != removes(other)
                     && default.path() == other.path()
                     && default.member().is_some()
                     && default.member() == other.member()
@@ -265,9 +260,10 @@ impl Compiler<'_> {
             at.key(key).name().report_with_help(message, help);
             return None;
         }
-        for (index, source) in document.copy_of.iter().flat_map(|from| from.iter()).enumerate() {
+        let copies = document.copy_of.iter().flat_map(|from| from.iter());
+        for (at, source) in at.key("copyOf").each(copies) {
             if matches!(source, CopySource::Member(_)) {
-                let at = at.key("copyOf").item(index).key("condition").name();
+                let at = at.key("condition").name();
                 at.report_with_help("\"condition\" is only for elements of a list", help);
             }
         }
@@ -329,7 +325,7 @@ impl Compiler<'_> {
             None => {}
         }
         if let Some(of) = &document.absent_where {
-            of.check(&mut self.reporter(at.key("absentWhere"), true));
+            self.report(of.check(), Purpose::Decide, at.key("absentWhere"));
             return Some(Filling::AbsentMember { list, member, of: of.0.clone() });
         }
         Some(Filling::Member { list, member, sources: sources(document, at)? })

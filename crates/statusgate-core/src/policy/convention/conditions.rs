@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::member_id;
 use super::super::{Check, Disposition};
 use super::times::ANYTHING;
 use super::{ConditionList, ConditionType, ElementRule, OuterList};
-use crate::documents::{ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
+use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List};
 use crate::model::{Json, Members, Object, Pointer};
 use crate::source::tree::{At, near};
@@ -129,8 +129,7 @@ impl Compiler<'_> {
         at: At<'_>,
     ) -> Vec<Arc<ConditionList>> {
         let mut lists: Vec<Arc<ConditionList>> = Vec::new();
-        for (index, document) in spec.conditions.iter().enumerate() {
-            let at = at.key("conditions").item(index);
+        for (at, document) in at.key("conditions").each(&spec.conditions) {
             let always = spec.resource_version.as_ref().is_some_and(|version| version.always);
             let list = self.condition_list(document, always, at);
             let same = |known: &Arc<ConditionList>| {
@@ -179,8 +178,8 @@ impl Compiler<'_> {
         }
         for (name, checks) in &mut list.members {
             let at = at.key("members").key(name);
-            for (index, check) in checks.0.iter_mut().enumerate() {
-                *check = self.check(check, &member_id(name), &document.source, at.item(index));
+            for (at, check) in at.each(&mut checks.0) {
+                *check = self.check(check, &member_id(name), &document.source, at);
             }
         }
         rules.name("condition-member-unknown", list.other_members.as_mut());
@@ -219,22 +218,16 @@ impl Compiler<'_> {
     }
 
     /// The rules about each element.
-    pub(super) fn element_rules(&self, document: &ConditionList, at: At<'_>) -> Vec<ElementRule> {
-        let mut known: Vec<&Name> = Vec::new();
-        let rules = document.each.iter().enumerate().map(|(index, rule)| {
+    pub(super) fn element_rules(&self, each: &[ElementRule], at: At<'_>) -> Vec<ElementRule> {
+        let rules = each.iter().enumerate().map(|(index, rule)| {
             let at = at.key("each").item(index);
-            if known.contains(&&rule.id) {
+            if each[..index].iter().any(|other| other.id == rule.id) {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
             }
-            known.push(&rule.id);
-            rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
-            let declared = DeclaredRule {
-                actions: vec![rule.action],
-                message: Some(rule.message.to_string()),
-                source: rule.source.clone(),
-                optional: rule.optional,
-                by: Declarer::ElementRule,
-            };
+            self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
+            let rules = self.tables(&[&rule.source]).by(Declarer::ElementRule);
+            let (message, optional) = (Some(rule.message.to_string()), rule.optional);
+            let declared = DeclaredRule { message, optional, ..rules.declared(rule.action) };
             ElementRule { rule: self.declare_written(&rule.id, declared, at), ..rule.clone() }
         });
         rules.collect()
@@ -262,8 +255,8 @@ impl Compiler<'_> {
             }
         }
         if let Some(times) = &document.transition_time {
-            for (index, name) in times.may_move_on.0.iter().enumerate() {
-                check(at.key("transitionTime").key("mayMoveOn").item(index), name, ANYTHING);
+            for (at, name) in at.key("transitionTime").key("mayMoveOn").each(&times.may_move_on.0) {
+                check(at, name, ANYTHING);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::HealthRule;
 use crate::documents::{self, HealthStatus, PhaseHealth};
 use crate::model::Pointer;
@@ -91,8 +91,7 @@ impl Compiler<'_> {
         let own = spec.health.clone().unwrap_or_default();
         let at = at.key("health");
         let mut rules: Vec<HealthRule> = Vec::new();
-        for (index, document) in own.rules.iter().enumerate() {
-            let at = at.key("rules").item(index);
+        for (at, document) in at.key("rules").each(&own.rules) {
             if rules.iter().any(|known| known.name == document.name) {
                 at.key("name").report(format!("rule {} is listed twice", *document.name));
             }
@@ -128,10 +127,11 @@ impl Compiler<'_> {
         at: At<'_>,
     ) -> Vec<(String, HealthClass)> {
         let mut phases = Vec::new();
-        for (index, value) in spec.phase.iter().flat_map(|phase| &phase.values).enumerate() {
+        let values = spec.phase.iter().flat_map(|phase| &phase.values);
+        for (at, value) in at.key("values").each(values) {
             let Some(health) = &value.health else { continue };
             let class = HealthClass::from(health);
-            class.check(at.key("values").item(index).key("health"));
+            class.check(at.key("health"));
             phases.extend(value.phase.iter().map(|name| (name.clone(), class)));
         }
         phases
@@ -155,7 +155,7 @@ impl Compiler<'_> {
                 if let Some(list) = list {
                     self.names.check_any_list(at.key("in"), list);
                 }
-                when.check(&mut self.health_reporter(at.key("when")));
+                self.report(when.check(), Purpose::Health, at.key("when"));
                 true
             }
             _ if **name == *PHASE => {

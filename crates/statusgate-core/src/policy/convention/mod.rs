@@ -112,8 +112,7 @@ impl Convention {
 
     /// The same convention with the optional parts that are `wanted`, and without the others.
     pub(crate) fn with_parts(&self, wanted: &[String]) -> Self {
-        let wants = |name: &str| wanted.iter().any(|part| part == name);
-        let on = |optional: bool, name: &str| !optional || wants(name);
+        let on = |optional: bool, name: &str| !optional || wanted.iter().any(|part| part == name);
         let mut convention = self.clone();
         convention.rules.retain(|rule| on(rule.optional, &rule.id));
         for list in &mut convention.conditions {
@@ -121,7 +120,7 @@ impl Convention {
                 Arc::make_mut(list).each.retain(|rule| on(rule.optional, &rule.id));
             }
         }
-        convention.backfill.retain(|default| !default.optional || wants(&default.name));
+        convention.backfill.retain(|default| on(default.optional, &default.name));
         convention
     }
 }
@@ -147,12 +146,11 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let times = times_of(&backfill, &conditions, phase.as_ref());
     // Rules last: their ids are the only ones that are chosen.
     let path = spec.phase.as_ref().and_then(|phase| phase.path.first());
-    let rules = spec.rules.iter().enumerate();
-    let rules =
-        rules.filter_map(|(index, rule)| compiler.rule(rule, path, at.key("rules").item(index)));
-    let rules = rules.map(Arc::new).collect();
-    for (index, (list, document)) in conditions.iter_mut().zip(&spec.conditions).enumerate() {
-        let each = compiler.element_rules(document, at.key("conditions").item(index));
+    let rules = at.key("rules").each(&spec.rules);
+    let rules = rules.filter_map(|(at, rule)| compiler.rule(rule, path, at)).map(Arc::new);
+    let rules = rules.collect();
+    for (at, list) in at.key("conditions").each(&mut conditions) {
+        let each = compiler.element_rules(&list.each, at);
         Arc::make_mut(list).each = each;
     }
     let mut declared = compiler.into_rules();

@@ -7,7 +7,7 @@ use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Disposition, Id};
 use super::{Moves, PhaseReason, PhaseTimeRules, PhaseValue, RepairStep};
-use crate::documents::{self, ZeroOrMore, warn};
+use crate::documents::{self, warn};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -94,16 +94,14 @@ impl Compiler<'_> {
         let rules = self.tables(&[&document.source]);
         let value_rule = rules.rule("phase-value", Disposition::Deny);
         let mut phases: Vec<PhaseValue> = Vec::new();
-        for (index, value) in document.values.iter().enumerate() {
-            let at = at.key("values").item(index);
+        for (at, value) in at.key("values").each(&document.values) {
             if !value.reasons.is_empty() && document.reason.is_none() && self.complete {
                 at.key("reasons").report_with_help(
                     "\"reasons\" judges nothing: the phase has no \"reason\"",
                     "add \"reason\" with the path of the reason to \"phase\"",
                 );
             }
-            for (place, name) in value.phase.iter().enumerate() {
-                let place = at.key("phase").item(place);
+            for (place, name) in at.key("phase").each(value.phase.iter()) {
                 if phases.iter().any(|other| other.name == *name) {
                     place.report(format!("phase {name} is listed twice"));
                 }
@@ -134,8 +132,11 @@ impl Compiler<'_> {
                 at.report_with_help(message, "remove its \"final\"");
             }
         }
-        for (index, step) in document.repair.iter().enumerate() {
-            self.check_repair_step(step, at.key("repair").item(index));
+        for (at, step) in at.key("repair").each(&document.repair) {
+            if !KEYWORDS.contains(&step.to.as_str()) {
+                self.names.check_phase(at.key("to"), &step.to);
+            }
+            step.when.iter().for_each(|when| self.predicate(when, at.key("when")));
         }
         let mirrored = document.mirrored.clone();
         mirrored.iter().for_each(|when| self.predicate(when, at.key("mirrored")));
@@ -170,12 +171,7 @@ impl Compiler<'_> {
                 moves.clone()
             }
             None if finals.is_empty() => return None,
-            None => {
-                let (any_to, from) = (ZeroOrMore::default(), IndexMap::new());
-                let mut moves = Moves { any_to, from, action: warn() };
-                moves.any_to.0.extend(all());
-                moves
-            }
+            None => Moves { any_to: all().collect(), from: IndexMap::new(), action: warn() },
         };
         if !finals.is_empty() {
             let any_to = std::mem::take(&mut moves.any_to);
@@ -191,8 +187,8 @@ impl Compiler<'_> {
 
     fn check_moves(&self, moves: &Moves, finals: &[&str], at: At<'_>) {
         let check = |names: &[String], at: At<'_>| {
-            for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-                self.names.check_phase(at.item(index), name);
+            for (at, name) in at.each(names).filter(|(_, name)| !name.is_empty()) {
+                self.names.check_phase(at, name);
             }
         };
         for (from, to) in &moves.from {
@@ -244,15 +240,6 @@ impl Compiler<'_> {
             self.predicate(&imposed.when, at.key("imposed").key("when"));
         }
         PhaseValue { name: name.to_owned(), rule, ..value.clone() }
-    }
-
-    fn check_repair_step(&self, step: &RepairStep, at: At<'_>) {
-        if !KEYWORDS.contains(&step.to.as_str()) {
-            self.names.check_phase(at.key("to"), &step.to);
-        }
-        if let Some(when) = &step.when {
-            self.predicate(when, at.key("when"));
-        }
     }
 }
 

@@ -1,41 +1,38 @@
 //! The place that an entry of `backfill` sets: it identifies an entry without a name.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use super::Backfill;
-use crate::source::tree::Node;
+use crate::source::tree::{Node, Value};
 
 /// The name of an entry, and the place that it sets.
-#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Label {
     name: Option<String>,
     pub(super) place: Option<String>,
 }
 
-/// The keys that identify an entry.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Parts {
-    name: Option<String>,
-    path: Option<String>,
-    list: Option<String>,
-    member: Option<String>,
-    steady_while: Option<IgnoredAny>,
-    absent_where: Option<IgnoredAny>,
-    element: Option<ElementType>,
-}
-
-#[derive(Deserialize)]
-struct ElementType {
-    #[serde(rename = "type")]
-    kind: String,
-}
-
 impl Label {
     /// Of an entry as it is written: `extends` merges documents before they are read.
+    ///
+    /// The place is the path; in lists, the member or type. To set a member, to restore it and to remove it
+    /// are three places: a list may have the first two, and the last together with one of them is an error.
     pub(crate) fn of(entry: &Node) -> Self {
-        Parts::deserialize(entry).map(Self::from).unwrap_or_default()
+        let text = |key| entry.text_of(key);
+        let has = |key| entry.member(key).is_some_and(|node| !matches!(node.value, Value::Null));
+        let element = entry.member("element").and_then(|element| element.text_of("type"));
+        let place = match (text("list"), element, text("member")) {
+            (None, ..) if text("path").is_none() && has("steadyWhile") => {
+                Some("times of the status".to_owned())
+            }
+            (None, ..) => text("path").map(str::to_owned),
+            (Some(list), Some(element), _) => Some(format!("condition {element} in {list}")),
+            (Some(list), None, Some(member)) if has("steadyWhile") => {
+                Some(format!("steady {member} in {list}"))
+            }
+            (Some(list), None, Some(member)) if has("absentWhere") => {
+                Some(format!("absent {member} in {list}"))
+            }
+            (Some(list), None, member) => member.map(|member| format!("{member} in {list}")),
+        };
+        Self { name: text("name").map(str::to_owned), place }
     }
 
     /// Its name, or its place.
@@ -53,28 +50,6 @@ impl Label {
     }
 }
 
-impl From<Parts> for Label {
-    /// The path; in lists, the member or type. To set a member, to restore it and to remove it are three
-    /// places: a list may have the first two, and the last together with one of them is an error.
-    fn from(parts: Parts) -> Self {
-        let place = match (parts.list, parts.element, parts.member) {
-            (None, ..) if parts.path.is_none() && parts.steady_while.is_some() => {
-                Some("times of the status".to_owned())
-            }
-            (None, ..) => parts.path,
-            (Some(list), Some(element), _) => Some(format!("condition {} in {list}", element.kind)),
-            (Some(list), None, Some(member)) if parts.steady_while.is_some() => {
-                Some(format!("steady {member} in {list}"))
-            }
-            (Some(list), None, Some(member)) if parts.absent_where.is_some() => {
-                Some(format!("absent {member} in {list}"))
-            }
-            (Some(list), None, member) => member.map(|member| format!("{member} in {list}")),
-        };
-        Self { name: parts.name, place }
-    }
-}
-
 impl From<&Backfill> for Label {
     fn from(default: &Backfill) -> Self {
         Self { name: Some(default.name.clone()), place: Some(default.place.clone()) }
@@ -89,12 +64,8 @@ pub(crate) fn remaining<'b, 'o>(
     let own: Vec<Label> = own.into_iter().map(Label::from).collect();
     let all: Vec<Label> = inherited.iter().map(Label::from).collect();
     let stays = |their: &Label| !own.iter().any(|own| their.is_replaced(&all, own));
-    inherited
-        .iter()
-        .zip(&all)
-        .filter(|(_, their)| stays(their))
-        .map(|(default, _)| default)
-        .collect()
+    let remaining = inherited.iter().zip(&all).filter(|(_, their)| stays(their));
+    remaining.map(|(default, _)| default).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A rule of a convention: a predicate that should not hold, and what happens when it does.
 
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::super::rules::{DeclaredRule, Declarer};
 use super::{Rule, Trigger};
 use crate::documents::{StatusPointer, TriggerWord};
@@ -32,15 +32,11 @@ impl Compiler<'_> {
                 "name the field of the finding: without a phase in the convention, there is no default",
             );
         }
-        let declared = DeclaredRule {
-            actions: vec![rule.action],
-            message: Some(rule.message.to_string()),
-            source: rule.source.clone(),
-            optional: rule.optional,
-            by: Declarer::Rule,
-        };
+        let declared = self.tables(&[&rule.source]).by(Declarer::Rule).declared(rule.action);
+        let (message, optional) = (Some(rule.message.to_string()), rule.optional);
+        let declared = DeclaredRule { message, optional, ..declared };
         let id = self.declare_written(&rule.id, declared, at);
-        rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
+        self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
         let trigger = Trigger::compile(rule.trigger.as_ref(), at);
         Some(Rule { rule: id, path: Some(path?.clone()), trigger: Some(trigger), ..rule.clone() })
     }

@@ -108,8 +108,8 @@ impl Compiler<'_> {
 fn check_texts(row: &ReasonRow, at: At<'_>) {
     let ReasonRow::Members(members) = row else { return };
     for (member, scalars) in &members.others {
-        for (index, _) in scalars.iter().enumerate().filter(|(_, scalar)| text(scalar).is_none()) {
-            let at = at.key(member).item(index);
+        let scalars = at.key(member).each(scalars.iter());
+        for (at, _) in scalars.filter(|(_, scalar)| text(scalar).is_none()) {
             at.report("this must be a string, it is a number (quote it)");
         }
     }

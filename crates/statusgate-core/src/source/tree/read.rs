@@ -402,7 +402,7 @@ fn too_deep() -> String {
 }
 
 /// How large a tree is.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Extent {
     nodes: usize,
     /// Levels of lists and mappings.
@@ -412,21 +412,17 @@ struct Extent {
 }
 
 impl Extent {
+    const COLLECTION: Self = Self { nodes: 1, depth: 1, bytes: 0 };
+
     fn of(node: &Node) -> Self {
         match &node.value {
-            Value::List(items) => items.iter().fold(Self::of_collection(), Self::and),
-            Value::Map(entries) => {
-                entries.iter().fold(Self::of_collection(), |all, (key, node)| {
-                    Self { bytes: all.bytes + key.name.len(), ..all }.and(node)
-                })
-            }
+            Value::List(items) => items.iter().fold(Self::COLLECTION, Self::and),
+            Value::Map(entries) => entries.iter().fold(Self::COLLECTION, |all, (key, node)| {
+                Self { bytes: all.bytes + key.name.len(), ..all }.and(node)
+            }),
             Value::String(text) => Self { nodes: 1, depth: 0, bytes: text.len() },
             _ => Self { nodes: 1, depth: 0, bytes: 0 },
         }
-    }
-
-    const fn of_collection() -> Self {
-        Self { nodes: 1, depth: 1, bytes: 0 }
     }
 
     fn and(self, node: &Node) -> Self {
