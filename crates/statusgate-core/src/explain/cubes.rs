@@ -68,12 +68,12 @@ const MAX_EXPANDED: usize = 256;
 fn expand(space: &Space, rows: &[Row], cubes: Vec<Cube>) -> Vec<Cube> {
     let mut strides = vec![1; space.facts.len()];
     for at in (1..strides.len()).rev() {
-        strides[at - 1] = strides[at] * space.answers[at].len();
+        strides[at - 1] = strides[at] * space.facts[at].len();
     }
     let mut general: Vec<Cube> = Vec::new();
     for mut cube in cubes {
         for fact in 0..space.facts.len() {
-            for answer in 0..space.answers[fact].len() {
+            for answer in 0..space.facts[fact].len() {
                 if cube.includes(fact, answer) {
                     continue;
                 }
@@ -175,7 +175,7 @@ impl Cube {
 
     /// The answers of a fact in words; empty if the fact makes no difference.
     pub fn label(&self, space: &Space, fact: usize) -> String {
-        let Some(answers) = space.answers.get(fact) else { return String::new() };
+        let Some((_, answers)) = space.facts.get_index(fact) else { return String::new() };
         let (inside, outside): (Vec<usize>, Vec<usize>) =
             (0..answers.len()).partition(|at| self.includes(fact, *at));
         let words = |places: &[usize]| super::words::any_of(labels(answers, places).into_iter());

@@ -104,7 +104,9 @@ impl Graph {
         for clause in rules(convention) {
             let question = clause.question();
             let space = space_of(convention, &version, &[question]);
-            let (Some(size), true) = (space.size(), space.facts.contains(&old)) else { continue };
+            let (Some(size), true) = (space.size(), space.facts.contains_key(&old)) else {
+                continue;
+            };
             let mut moves: Vec<(usize, usize)> = Vec::new();
             for number in 0..size {
                 let combination = space.combination(number);
@@ -163,7 +165,7 @@ fn allowed(convention: &Convention, rules: &PhaseRules) -> Vec<Vec<bool>> {
     }
     let Ok(table) = Table::of_phase(convention, rules) else { return all };
     let old = Fact::Phase { old: true };
-    if !table.space.facts.contains(&old) {
+    if !table.space.facts.contains_key(&old) {
         return all;
     }
     let mut allowed = vec![vec![false; count]; count + 1];

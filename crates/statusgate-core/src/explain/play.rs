@@ -72,7 +72,6 @@ impl<'c> Play<'c> {
 
     /// The facts, in the order of the answers of [`Self::state`].
     pub fn facts(&self) -> Vec<FactText> {
-        let facts = self.space.facts.iter().zip(&self.space.answers);
         let is_others = |answer: &Answer| {
             matches!(answer, Answer::Value { represents: Represents::Others, .. })
         };
@@ -85,7 +84,7 @@ impl<'c> Play<'c> {
                 first: absent.or_else(|| position(&is_others)).unwrap_or(0),
             }
         };
-        facts.map(text).collect()
+        self.space.facts.iter().map(text).collect()
     }
 
     /// The state with these answers, one for each fact; `None` if they exclude each other.

@@ -39,9 +39,7 @@ impl<'c> Stage<'c> {
     /// The scene of a combination; `None` if its facts exclude each other, such as a list of length 0 and its
     /// last element.
     pub(crate) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
-        let facts = space.facts.iter().zip(&space.answers).zip(combination);
-        let facts: Vec<(&Fact, &Answer)> =
-            facts.filter_map(|((fact, answers), at)| Some((fact, answers.get(*at)?))).collect();
+        let facts: Vec<(&Fact, &Answer)> = space.chosen(combination).collect();
         let mut builder = Builder::default();
         for (fact, answer) in &facts {
             self.place(fact, answer, space.touched, &mut builder)?;
@@ -282,7 +280,7 @@ impl<'c> Stage<'c> {
         };
         for (name, value) in whole {
             let asked = Fact::Member { old: false, name };
-            if !space.facts.contains(&asked)
+            if !space.facts.contains_key(&asked)
                 && let Fact::Member { name, .. } = asked
             {
                 item.insert(name, value);

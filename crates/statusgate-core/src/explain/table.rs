@@ -48,7 +48,11 @@ impl Table<PhaseOutcome> {
     pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
-        let space = phase_space(convention, rules, &version);
+        let mut collector = Collector::new(convention, &version);
+        ask_about_phase(&mut collector, rules);
+        let mut space = collector.into_space();
+        // Each phase is an outcome of the table.
+        space.facts.shift_remove(&Fact::Phase { old: false });
         Self::walk(space, &stage, |scene| {
             stage.look(scene, None, |facts| {
                 let place = |name: &str| rules.phases.iter().position(|phase| phase.name == name);
@@ -163,15 +167,6 @@ impl<T: PartialEq> Table<T> {
 }
 
 /// The facts that the phase depends on. The stored phase is one of them if Repair can choose it.
-pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: &str) -> Space {
-    let mut collector = Collector::new(convention, version);
-    ask_about_phase(&mut collector, rules);
-    let mut space = collector.into_space();
-    // Each phase is an outcome of the table.
-    space.remove(&Fact::Phase { old: false });
-    space
-}
-
 fn ask_about_phase<'c>(collector: &mut Collector<'c>, rules: &'c PhaseRules) {
     for predicate in questions(rules) {
         collector.add(&Question::plain(predicate));
@@ -229,7 +224,7 @@ pub(super) fn state_space(convention: &Convention, version: &str) -> Space {
 pub(crate) fn facts_of_rule(convention: &Convention, number: usize) -> Vec<Fact> {
     let version = version_of(convention);
     let Some(clause) = rules(convention).nth(number) else { return Vec::new() };
-    space_of(convention, &version, &[clause.question()]).facts
+    space_of(convention, &version, &[clause.question()]).facts.into_keys().collect()
 }
 
 /// The space of the facts that some questions query.

@@ -79,7 +79,7 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
     let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let rejected = clauses.filter_map(|clause| {
         let space = space_of(lint.convention, lint.stage.version, &[clause.question()]);
-        if !space.facts.contains(&Fact::Phase { old: false }) {
+        if !space.facts.contains_key(&Fact::Phase { old: false }) {
             return None;
         }
         let witness = lint.first_scenes(&space).find_map(|mut scene| {
@@ -149,7 +149,7 @@ impl<'c> Lint<'c> {
             let questions = questions.chain(added.iter().map(|clause| clause.question()));
             let questions: Vec<Question<'_>> = questions.collect();
             let mut space = space_of(self.convention, self.stage.version, &questions);
-            space.remove(&Fact::Phase { old: false });
+            space.facts.shift_remove(&Fact::Phase { old: false });
             if rules.moves.is_some() {
                 space.add_stored_phase(self.convention);
             }

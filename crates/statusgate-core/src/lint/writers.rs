@@ -29,7 +29,7 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     // Only rules that see the phase and other parts of the status can come between the two.
     let sees_phase = |clause: &&Clause<'_>| {
         let facts = space_of(convention, lint.stage.version, &[clause.question()]).facts;
-        facts.iter().any(|fact| matches!(fact, Fact::Phase { .. }))
+        facts.keys().any(|fact| matches!(fact, Fact::Phase { .. }))
     };
     let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
@@ -331,22 +331,10 @@ fn reachable(from: usize, steps: &[(usize, usize)]) -> Vec<usize> {
 /// The facts of a state. It excludes the stored object, which is the previous state; the phase, which has its
 /// own request; and deletion, during which agreement never denies.
 fn state_space(mut space: Space) -> Space {
-    let stored = space.facts.clone().into_iter().zip(space.answers.clone());
-    for (fact, answers) in stored {
-        if let Fact::Condition { old: true, list, kind } = fact {
-            space.add(Fact::Condition { old: false, list, kind }, answers);
-        } else if let Fact::Field { old: true, path } = fact {
-            space.add(Fact::Field { old: false, path }, answers);
-        }
+    for (fact, answers) in space.facts.clone() {
+        space.facts.entry(fact.written()).or_insert(answers);
     }
-    space.retain(|fact| {
-        !matches!(
-            fact,
-            Fact::Phase { .. }
-                | Fact::Deleting
-                | Fact::Condition { old: true, .. }
-                | Fact::Field { old: true, .. }
-        )
-    });
+    let is_other = |fact: &Fact| matches!(fact, Fact::Phase { .. } | Fact::Deleting);
+    space.facts.retain(|fact, _| !fact.is_stored() && !is_other(fact));
     space
 }

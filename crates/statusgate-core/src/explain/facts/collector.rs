@@ -120,12 +120,10 @@ impl<'c> Collector<'c> {
         self.share();
         self.match_patterns();
         let answers = |(fact, wanted): (&Fact, &_)| (fact.clone(), self.answers(fact, wanted));
-        let mut facts: Vec<(Fact, Vec<Answer>)> = self.facts.iter().map(answers).collect();
-        facts.sort_by_key(|(fact, _)| rank(fact));
-        let (facts, answers) = facts.into_iter().unzip();
+        let mut facts: IndexMap<Fact, Vec<Answer>> = self.facts.iter().map(answers).collect();
+        facts.sort_by_key(|fact, _| rank(fact));
         Space {
             facts,
-            answers,
             element_of: self.element_of.map(|list| (*list.path).clone()),
             changed: self.changed.len(),
             touched: false,
@@ -188,7 +186,7 @@ impl<'c> Collector<'c> {
 
     /// Whether predicates distinguish more than the answers of a fact.
     fn is_open(&self, fact: &Fact, value: &Wanted<'_>) -> bool {
-        let texts: Vec<Value> = match fact {
+        let answers = match fact {
             Fact::Length(_) => {
                 let too_long = |count: &usize| *count != usize::MAX && *count > sample::LONGEST;
                 return value.counts.iter().any(too_long);
@@ -200,7 +198,7 @@ impl<'c> Collector<'c> {
                 return true;
             }
             _ if value.patterns.is_empty() && !value.ordered => return false,
-            _ => self.answers(fact, value).into_iter().filter_map(Answer::into_value).collect(),
+            _ => self.answers(fact, value),
         };
         // The answers contain every order of two integers among the named integers, but not every order of
         // fractions, texts and times.
@@ -210,8 +208,8 @@ impl<'c> Collector<'c> {
         let matches = |text: &str| -> Vec<bool> {
             value.patterns.iter().map(|pattern| pattern.is_match(text)).collect()
         };
-        let distinguished: BTreeSet<Vec<bool>> =
-            texts.iter().filter_map(Value::as_str).map(matches).collect();
+        let texts = answers.iter().filter_map(|answer| answer.value()?.as_str());
+        let distinguished: BTreeSet<Vec<bool>> = texts.map(matches).collect();
         let all =
             u32::try_from(value.patterns.len()).ok().and_then(|count| 2_usize.checked_pow(count));
         !value.patterns.is_empty() && all.is_none_or(|all| distinguished.len() < all)

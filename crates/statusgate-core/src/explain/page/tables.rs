@@ -43,10 +43,8 @@ impl Page {
             "All {} combinations of the facts that evidence depends on. An empty cell means any value.",
             table.rows.len()
         ));
-        let stored = table.space.facts.iter().position(|fact| *fact == Fact::Phase { old: true });
         let in_words = |combination: &[usize], outcome: &PhaseOutcome| {
-            let stored =
-                stored.and_then(|at| table.space.answers.get(at)?.get(*combination.get(at)?));
+            let stored = table.space.answer(&Fact::Phase { old: true }, combination);
             outcome_in_words(rules, outcome, stored)
         };
         let lines = table.collapsed(|combination, outcome| {
@@ -71,7 +69,7 @@ impl Page {
 
     fn lines(&mut self, space: &Space, lines: &[(Cube, Vec<String>)], what: &[&str]) {
         let facts = space.facts.len();
-        let head = space.facts.iter().map(Fact::label);
+        let head = space.facts.keys().map(Fact::label);
         let head = head.chain(what.iter().map(|name| (*name).to_owned())).collect();
         let rows = lines.iter().map(|(cube, outcome)| {
             let cells = (0..facts).map(|fact| cube.label(space, fact));
@@ -122,10 +120,9 @@ impl Page {
     }
 
     fn too_many(&mut self, space: &Space) {
-        let facts: Vec<String> = space.facts.iter().map(Fact::label).collect();
         self.text(format!(
             "The combinations of {} are too many for a table.",
-            words::any_of(facts.into_iter()).replace(" or ", " and ")
+            words::any_of(space.facts.keys().map(Fact::label)).replace(" or ", " and ")
         ));
     }
 }

@@ -6,7 +6,7 @@ use super::super::rules::MAX_WRITES;
 use super::changes::Variation;
 use super::{CLEAN, Candidate, KEPT, Search};
 use crate::explain::{
-    Answer, Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, space_of,
+    Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, space_of,
 };
 use crate::policy::cel::{CelRule, Part};
 use crate::policy::convention::{ConditionList, PhaseValue};
@@ -54,7 +54,7 @@ impl<'s> Search<'s> {
         // The rules of the pool do not have predicates.
         let others = others.filter(|_| self.id != CLEAN);
         for space in self.space().into_iter().chain(others) {
-            for (fact, answers) in space.facts.iter().zip(&space.answers) {
+            for (fact, answers) in &space.facts {
                 let Fact::Field { path, .. } = fact else { continue };
                 let place = path.to_string();
                 if path.tokens().iter().any(|name| name == "-1")
@@ -62,11 +62,8 @@ impl<'s> Search<'s> {
                 {
                     continue;
                 }
-                let value = |answer: &Answer| match answer {
-                    Answer::Value { value, .. } => Some(value.clone()),
-                    _ => None,
-                };
-                variations.push((place, answers.iter().map(value).collect()));
+                let values = answers.iter().map(|answer| answer.value().cloned());
+                variations.push((place, values.collect()));
             }
         }
         variations.extend(self.policy.rules.iter().flat_map(|rule| self.variations_of(rule)));
