@@ -67,7 +67,9 @@ pub(crate) fn lines(convention: &Convention) -> Vec<Line<'_>> {
     lines.fields(&convention.fields);
     for (rule, clause) in convention.rules.iter().zip(rules(convention)) {
         lines.add(&rule.rule, rule.action, rule.when.in_words());
-        lines.prove(clause);
+        if let Some(line) = lines.lines.last_mut() {
+            (line.judges, line.proof) = (clause.trigger, Some(clause));
+        }
     }
     lines.lines
 }
@@ -119,10 +121,11 @@ impl<'c> Lines<'c> {
         }
     }
 
-    fn prove(&mut self, proof: Clause<'c>) {
-        if let Some(line) = self.lines.last_mut() {
-            line.judges = proof.trigger;
-            line.proof = Some(proof);
+    /// Adds the violation of the last line as a predicate.
+    fn prove(&mut self, when: Cow<'c, Predicate>, list: &'c ConditionList, of_element: bool) {
+        if let Some(Line { id, action, proof, .. }) = self.lines.last_mut() {
+            let (action, list) = (*action, Some(list));
+            *proof = Some(Clause { id, when, list, of_element, action, trigger: None, path: None });
         }
     }
 
@@ -193,15 +196,7 @@ impl<'c> Lines<'c> {
             for rule in &list.each {
                 let what = format!("an element of {path}: {}", rule.when.0.in_words());
                 lines.add(&rule.rule, rule.action, what);
-                lines.prove(Clause {
-                    id: &rule.rule,
-                    when: Cow::Borrowed(&rule.when.0),
-                    list: Some(list),
-                    of_element: true,
-                    action: rule.action,
-                    trigger: None,
-                    path: None,
-                });
+                lines.prove(Cow::Borrowed(&rule.when.0), list, true);
             }
         });
     }
@@ -216,15 +211,7 @@ impl<'c> Lines<'c> {
             self.add(&sanction.rule, sanction.action, what);
             let condition = Condition { present: Some(present), ..Condition::of(kind.sample()) };
             let parts = std::iter::once(condition.into()).chain(when.cloned());
-            self.prove(Clause {
-                id: &sanction.rule,
-                when: Cow::Owned(Predicate::all(parts)),
-                list: Some(list),
-                of_element: false,
-                action: sanction.action,
-                trigger: None,
-                path: None,
-            });
+            self.prove(Cow::Owned(Predicate::all(parts)), list, false);
         }
         self.given(kind.not_true.as_ref(), || format!("{name} is present but not True"));
         self.given(kind.removed.as_ref(), || format!("{name} was removed by the write"));
