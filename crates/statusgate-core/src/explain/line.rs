@@ -7,8 +7,8 @@ use super::clauses::{Clause, rules};
 use super::words;
 use crate::language::{Condition, Predicate};
 use crate::policy::convention::{
-    ConditionList, ConditionType, Convention, Generation, PhaseRules, Presence, ReasonRow,
-    Sanction, TransitionTime, Trigger,
+    ConditionList, ConditionType, Convention, Generation, PhaseRules, Presence, Sanction,
+    TransitionTime, Trigger,
 };
 use crate::policy::{Check, Disposition, Field, Policy};
 
@@ -219,26 +219,13 @@ impl<'c> Lines<'c> {
         self.elsewhere(|lines| lines.reasons(kind, name));
     }
 
-    /// Reasons with the same meaning share a line.
     fn reasons(&mut self, kind: &'c ConditionType, name: &str) {
-        fn expects(row: &ReasonRow) -> impl Iterator<Item = (&str, Vec<&str>)> {
-            row.expects().map(|(member, texts)| (member, texts.collect()))
-        }
-        let mut groups: Vec<(&ReasonRow, Vec<String>)> = Vec::new();
-        for (reason, row) in &kind.reasons {
-            let same = |(other, _): &&mut (&ReasonRow, Vec<String>)| {
-                expects(other).eq(expects(row)) && other.action() == row.action()
-            };
-            match groups.iter_mut().find(same) {
-                Some((_, reasons)) => reasons.push(reason.clone()),
-                None => groups.push((row, vec![reason.clone()])),
-            }
-        }
-        for (row, reasons) in groups {
-            let expects = expects(row);
+        for (row, reasons) in words::reasons_by_meaning(kind) {
+            let expects = row.expects();
             let expects =
-                expects.map(|(member, texts)| format!("{member} is not {}", words::texts(&texts)));
-            let (reasons, expects) = (words::any_of(reasons.into_iter()), words::any_of(expects));
+                expects.map(|(member, texts)| format!("{member} is not {}", words::texts(texts)));
+            let reasons = words::any_of(reasons.into_iter().map(str::to_owned));
+            let expects = words::any_of(expects);
             let what = format!("{name} has the reason {reasons}, but {expects}");
             self.add(&kind.reason_rule, row.action(), what);
         }
