@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::Answer;
 use super::judge::{Texts, Write, judge};
-use super::{Answer, yaml};
 use crate::documents::suite::{Case, CaseWriter, Expectation, ExpectedFinding, Suite, Word};
 use crate::engine::{Action, Found};
+use crate::explain::yaml;
 use crate::source::{Manifest, Record};
 
 pub(super) fn answer(write: &Write) -> Answer {

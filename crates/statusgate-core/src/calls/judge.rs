@@ -5,8 +5,9 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Value, json};
 
 use super::documents::Documents;
-use super::{Answer, Failure, kubectl, yaml};
+use super::{Answer, Failure, kubectl};
 use crate::engine::{Found, HealthClass, HealthStatus, Reading, Verdict, decide};
+use crate::explain::yaml;
 use crate::model::{Json, Subject, Webhook};
 use crate::policy::{Diagnostics, PolicySet, built_in};
 use crate::readers::lua::argo_cd;

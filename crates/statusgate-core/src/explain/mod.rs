@@ -28,5 +28,5 @@ pub use table::{PhaseOutcome, Table, has_evidence};
 pub(crate) use clauses::{Clause, clauses};
 pub(crate) use facts::{FUTURE, LATER, NOW, PAST};
 pub(crate) use facts::{Left, Question, is_decided, left, matching, values, versions_of};
-pub(crate) use scene::{Scene, Stage};
+pub(crate) use scene::{Scene, Stage, put, yaml};
 pub(crate) use table::{health_space, phase_questions, space_of};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Example, Examples, Pair};
-use crate::explain::{Block, Page, RuleText};
+use crate::explain::{Block, Page, RuleText, yaml};
 use crate::policy::{Diagnostics, PolicySet};
 
 /// A rule and its examples.
@@ -74,7 +74,7 @@ impl Explained {
 impl Example {
     /// The stored object, if it has a status, and the written one.
     fn to_yaml(&self) -> String {
-        let write = |value: &Value| serde_saphyr::to_string(&shortened(value)).unwrap_or_default();
+        let write = |value: &Value| yaml(&shortened(value));
         match &self.stored {
             Some(stored) => {
                 format!("# stored\n{}---\n# written\n{}", write(stored), write(&self.written))

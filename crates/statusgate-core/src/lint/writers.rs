@@ -14,7 +14,9 @@ use serde_json::Value;
 use super::gate::Write;
 use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::{Action, Facts, Truth, admits, repaired};
-use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
+use crate::explain::{
+    Clause, Fact, Question, Scene, Space, has_evidence, phase_questions, space_of, yaml,
+};
 use crate::policy::convention::{Moves, PhaseRules};
 
 /// With more states, nothing is checked. The largest built-in convention has 448.
@@ -152,7 +154,7 @@ impl<'l, 'c> Model<'l, 'c> {
             old
         });
         let row = |old: Value| {
-            let scene = stage.scene_of(object.clone(), Some(old), plural);
+            let scene = Scene::of(object.clone(), Some(old), plural);
             let look = stage.look(&scene, None, |facts| {
                 let phases = self.rules.phases.iter().map(|phase| {
                     let facts = Facts { phase: Some(&phase.name), ..*facts };
@@ -270,7 +272,6 @@ impl<'l, 'c> Model<'l, 'c> {
             name(here.1)
         );
         let (start, goal) = (self.object(start), self.object(goal));
-        let yaml = |object: &Value| serde_saphyr::to_string(object).unwrap_or_default();
         let witness = format!("# initial\n{}---\n# wanted\n{}", yaml(&start), yaml(&goal));
         Some(Stuck { rules, message, witness })
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Search;
 use super::edit::{replaced, without_one};
 use super::seeds::{GENERATION, OTHER, STATUSES};
-use crate::explain::{FUTURE, LATER, NOW, PAST, Scene, values};
+use crate::explain::{FUTURE, LATER, NOW, PAST, Scene, put, values};
 use crate::model::Pointer;
 use crate::policy::Check;
 use crate::policy::convention::{ConditionList, ConditionType};
@@ -239,7 +239,7 @@ impl Search<'_> {
             {
                 let items: Vec<Value> = items.iter().cloned().chain([item]).collect();
                 let mut object = object.clone();
-                self.stage.set(&mut object, &list.sample_path(), items.into());
+                put(&mut object, &list.sample_path(), items.into());
                 larger.push(object);
             }
             // In the order of the convention.

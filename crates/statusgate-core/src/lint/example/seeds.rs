@@ -6,7 +6,7 @@ use super::super::rules::MAX_WRITES;
 use super::changes::Variation;
 use super::{CLEAN, Candidate, KEPT, Search};
 use crate::explain::{
-    Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, space_of,
+    Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, put, space_of,
 };
 use crate::policy::cel::{CelRule, Part};
 use crate::policy::convention::{ConditionList, PhaseValue};
@@ -123,7 +123,7 @@ impl<'s> Search<'s> {
         self.add_phases(&mut writes);
         for path in self.paths() {
             for value in self.values(path) {
-                let object = self.object(|object| self.stage.set(object, path, value));
+                let object = self.object(|object| put(object, path, value));
                 for old in [None, Some(object.clone())] {
                     let scene = self.scene(object.clone(), old);
                     writes.extend(self.changes(&scene, true));
@@ -139,7 +139,7 @@ impl<'s> Search<'s> {
     }
 
     pub(super) fn scene(&self, object: Value, old: Option<Value>) -> Scene {
-        self.stage.scene_of(object, old, "")
+        Scene::of(object, old, "")
     }
 
     /// An object, with a generation if the convention has rules about generations.
@@ -195,10 +195,10 @@ impl<'s> Search<'s> {
             self.object(|object| {
                 self.stage.set_phase(object, &phase.name);
                 if let Some(time) = &rules.transition_time {
-                    self.stage.set(object, &time.path, since.into());
+                    put(object, &time.path, since.into());
                 }
                 if let (Some(reason), Some(first)) = (&rules.reason, phase.reasons.first()) {
-                    self.stage.set(object, &reason.path, first.as_str().into());
+                    put(object, &reason.path, first.as_str().into());
                 }
             })
         };
