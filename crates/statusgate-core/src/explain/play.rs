@@ -74,12 +74,11 @@ impl<'c> Play<'c> {
             matches!(answer, Answer::Value { represents: Represents::Others, .. })
         };
         let text = |(fact, answers): (&Fact, &Vec<Answer>)| {
-            let position = |wanted: &dyn Fn(&Answer) -> bool| answers.iter().position(wanted);
-            let absent = position(&|answer| *answer == Answer::Absent);
+            let absent = answers.iter().position(|answer| *answer == Answer::Absent);
             FactText {
                 label: fact.label(),
                 answers: answers.iter().map(Answer::label).collect(),
-                first: absent.or_else(|| position(&is_others)).unwrap_or(0),
+                first: absent.or_else(|| answers.iter().position(is_others)).unwrap_or(0),
             }
         };
         self.space.facts.iter().map(text).collect()

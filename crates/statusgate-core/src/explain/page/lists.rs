@@ -1,7 +1,7 @@
 //! The lists of conditions on a page.
 
 use super::super::words;
-use super::{Page, off_unless_enabled};
+use super::{Page, off_unless_enabled, requirement};
 use crate::policy::convention::{ConditionList, ConditionType};
 
 impl Page {
@@ -9,9 +9,7 @@ impl Page {
         self.heading(format!("Conditions: {}", list.path.field()));
         self.list(about(list));
         let rows = list.members.iter().flat_map(|(member, checks)| {
-            checks.iter().map(move |check| {
-                [member.clone(), words::check(check), check.rule.to_string(), check.source.clone()]
-            })
+            checks.iter().map(move |check| requirement(member, check))
         });
         self.table(["member", "requirement", "rule", "source"], rows.collect());
         let rows = list.types.values().map(|kind| {

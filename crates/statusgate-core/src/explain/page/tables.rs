@@ -84,8 +84,7 @@ impl Page {
         }
         self.heading("Truth table of the rules");
         self.text("The states in which a rule is violated. An empty cell means any value.");
-        let all: Vec<usize> = (0..convention.rules.len()).collect();
-        for group in groups(convention, &all) {
+        for group in groups(convention) {
             if !self.truth_of_group(convention, &group, READABLE) {
                 for rule in group {
                     self.truth_of_group(convention, &[rule], usize::MAX);
@@ -128,10 +127,10 @@ impl Page {
 }
 
 /// Rules that share a fact share a table.
-fn groups(convention: &Convention, rules: &[usize]) -> Vec<Vec<usize>> {
+fn groups(convention: &Convention) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Vec<Fact>, Vec<usize>)> = Vec::new();
-    for rule in rules {
-        let (mut facts, mut members) = (table::facts_of_rule(convention, *rule), vec![*rule]);
+    for rule in 0..convention.rules.len() {
+        let (mut facts, mut members) = (table::facts_of_rule(convention, rule), vec![rule]);
         let shares = |known: &[Fact], facts: &[Fact]| known.iter().any(|fact| facts.contains(fact));
         let (joined, rest): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|(known, _)| shares(known, &facts));
