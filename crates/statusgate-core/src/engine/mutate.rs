@@ -6,12 +6,12 @@
 use std::cell::Cell;
 
 use jiff::Timestamp;
-use json_patch::PatchOperation;
+use json_patch::{Patch, PatchOperation};
 use serde_json::json;
 
 use crate::model::{Json, Object, Pointer, Subject, same_instant};
 use crate::policy::convention::{Backfill, PhaseRules, PhaseValue, Since};
-use crate::policy::{Action, Id, Policy, Selected, Step};
+use crate::policy::{Action, Policy, Selected, Step};
 
 use super::agreement;
 use super::because::quoted;
@@ -19,39 +19,28 @@ use super::choice::{Choice, choose};
 use super::defaults::{Defaults, is_idle};
 use super::draft::Draft;
 use super::evidence::{Facts, facts_of, phase_path};
-use super::{Cause, Change, Finding};
-
-/// The result of the mutating webhook for an object.
-#[derive(Debug, Default)]
-pub(super) struct Mutation<'p, 'a> {
-    /// The new status; `None` if nothing changes.
-    pub(super) status: Option<Json<'a>>,
-    /// The patch that results in this status.
-    pub(super) operations: Vec<PatchOperation>,
-    /// The reasons of the operations, each with its policy.
-    pub(super) changes: Vec<(&'p Id, Change)>,
-    pub(super) findings: Vec<Finding<'p>>,
-    /// The names of the defaults that were not set because they would contradict the phase.
-    pub(super) withheld: Vec<&'p str>,
-}
+use super::{Cause, Change, Finding, Verdict};
 
 /// Mutates an object: the subject's own, or the same with another status.
-pub(super) fn mutate<'p, 'a>(
+pub(super) fn mutate<'p, 'a: 'p>(
     selected: &Selected<'p>,
     subject: &Subject<'a>,
     object: &Object<'a>,
     now: i64,
-) -> Mutation<'p, 'a> {
+) -> Verdict<'p> {
+    let verdict = Verdict::default();
     // The validating webhook rejects a status that is not an object.
     if !matches!(object.status, None | Some(Json::Null | Json::Object(_))) {
-        return Mutation::default();
+        return verdict;
     }
-    let mutation = Mutation::default();
-    let (changed, in_lists) = (None, Cell::new(0));
-    let mut run = Run { selected, subject, now, base: object, changed, in_lists, mutation };
+    let (changed, in_lists, operations) = (None, Cell::new(0), Vec::new());
+    let mut run =
+        Run { selected, subject, now, base: object, changed, in_lists, operations, verdict };
     run.restore();
     run.settle();
-    Mutation { status: run.changed.and_then(|object| object.status), ..run.mutation }
+    let status = run.changed.and_then(|object| object.status);
+    let patch = Some(Patch(run.operations)).filter(|patch| !patch.is_empty());
+    Verdict { status, patch, ..run.verdict }
 }
 
 /// Whether a patch applies to its object. Otherwise the API server returns status 500 to the user, even
@@ -74,7 +63,9 @@ struct Run<'r, 'p, 'a> {
     changed: Option<Object<'a>>,
     /// The bytes of text that were added to lists.
     in_lists: Cell<usize>,
-    mutation: Mutation<'p, 'a>,
+    /// The patch that results in the changed status.
+    operations: Vec<PatchOperation>,
+    verdict: Verdict<'p>,
 }
 
 impl<'p, 'a> Run<'_, 'p, 'a> {
@@ -90,7 +81,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     fn take(&mut self, finished: Option<(Json<'a>, Vec<PatchOperation>)>) {
         if let Some((status, operations)) = finished {
             self.changed = Some(self.object().with_status(Some(status)));
-            self.mutation.operations.extend(operations);
+            self.operations.extend(operations);
         }
     }
 
@@ -125,7 +116,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         for (_, policy) in self.selected.policies() {
             for path in &policy.preserve {
                 if restore(policy, path, self.subject, &mut draft) {
-                    self.mutation.changes.push((&policy.name, Change::Restored));
+                    self.verdict.changes.push((&policy.name, Change::Restored));
                 }
             }
         }
@@ -144,13 +135,13 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         Defaults { convention, facts: &facts, subject, now: self.now }.set(default, &mut draft);
         let Some(finished) = draft.finish() else { return false };
         let next = self.object().with_status(Some(finished.0));
-        self.mutation.withheld.retain(|name| *name != default.name);
+        self.verdict.withheld.retain(|name| *name != default.name);
         if self.contradicts(&next) {
-            self.mutation.withheld.push(&default.name);
+            self.verdict.withheld.push(&default.name);
             return false;
         }
-        self.mutation.operations.extend(finished.1);
-        self.mutation.changes.push((&policy.name, Change::Default));
+        self.operations.extend(finished.1);
+        self.verdict.changes.push((&policy.name, Change::Default));
         self.changed = Some(next);
         true
     }
@@ -211,9 +202,9 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         };
         self.keep_time(rules, &facts, (phase, origin), &mut draft);
         let finished = draft.finish();
-        self.mutation.findings.extend(finding);
+        self.verdict.findings.extend(finding);
         let changed = finished.is_some();
-        self.mutation.changes.extend(changed.then_some((&policy.name, change)));
+        self.verdict.changes.extend(changed.then_some((&policy.name, change)));
         self.take(finished);
         changed
     }
