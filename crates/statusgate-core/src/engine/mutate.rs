@@ -165,11 +165,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             return false; // The validating webhook rejects it.
         }
         let (phase, origin, finding) = match choose(rules, &facts) {
-            Choice::Imposed(phase) => {
-                let since = phase.imposed.as_ref().map(|imposed| imposed.since);
-                (Some(&*phase.name), since.map_or(PhaseOrigin::Default, PhaseOrigin::Imposed), None)
-            }
-            Choice::Default(default) => (default, PhaseOrigin::Default, None),
+            Choice::Imposed(phase) => (Some(&*phase.name), Change::Imposed, None),
+            Choice::Default(default) => (default, Change::Default, None),
             Choice::Contradicted(phase) if self.repairs(policy, rules, phase) => {
                 match agreement::repaired(rules, &facts) {
                     Some(repaired) => {
@@ -186,19 +183,19 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                             action: Action::Repair,
                             others: Vec::new(),
                         };
-                        (Some(repaired), PhaseOrigin::Repair, Some(finding))
+                        (Some(repaired), Change::Repair, Some(finding))
                     }
-                    None => (facts.phase, PhaseOrigin::Writer, None),
+                    None => (facts.phase, Change::Time, None),
                 }
             }
-            Choice::Contradicted(_) | Choice::Written => (facts.phase, PhaseOrigin::Writer, None),
+            Choice::Contradicted(_) | Choice::Written => (facts.phase, Change::Time, None),
         };
         let Some(phase) = phase else { return false };
         let change = if facts.phase == Some(phase) {
             Change::Time
         } else {
             draft.set(path, phase.into());
-            origin.change()
+            origin
         };
         self.keep_time(rules, &facts, (phase, origin), &mut draft);
         let finished = draft.finish();
@@ -226,11 +223,13 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     /// An unchanged phase keeps its time even if the writer removes it. A changed phase gets a new time
     /// unless the writer gives one. Only a change in this request uses the clock. The next write restores
     /// the stored time, so the clock causes no further writes.
+    ///
+    /// `origin` is why the object has the phase: [`Change::Time`] if the writer chose it.
     fn keep_time(
         &self,
         rules: &PhaseRules,
         facts: &Facts<'_, '_>,
-        (phase, origin): (&str, PhaseOrigin),
+        (phase, origin): (&str, Change),
         draft: &mut Draft<'_, '_>,
     ) {
         let Some(time) = &rules.transition_time else { return };
@@ -248,9 +247,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             old.and_then(|old| old.at_status(path)?.as_str()).filter(|time| !time.is_empty());
         let time = if facts.old_phase == Some(phase) {
             // The writer gave this time to another phase, which the webhook replaced.
-            let misplaced = |written, stored: &str| {
-                origin != PhaseOrigin::Writer && !same_instant(written, stored)
-            };
+            let misplaced =
+                |written, stored: &str| origin != Change::Time && !same_instant(written, stored);
             match (written, stored) {
                 (None, Some(stored)) => stored.to_owned(),
                 (Some(written), Some(stored)) if misplaced(written, stored) => stored.to_owned(),
@@ -263,13 +261,15 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                 return;
             }
             // The writer gave this time to a phase that the imposed one replaced.
-            let displaced = matches!(origin, PhaseOrigin::Imposed(_)) && facts.phase != Some(phase);
+            let displaced = origin == Change::Imposed && facts.phase != Some(phase);
             let given = written
                 .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
             if given && !displaced {
                 return;
             }
-            match self.time_of_change(origin) {
+            let imposed = rules.find(phase).and_then(|phase| phase.imposed.as_ref());
+            let imposed = imposed.filter(|_| origin == Change::Imposed);
+            match self.time_of_change(imposed.map(|imposed| imposed.since)) {
                 Some(time) => time,
                 None => return,
             }
@@ -279,39 +279,15 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
     }
 
-    fn time_of_change(&self, origin: PhaseOrigin) -> Option<String> {
+    /// The time since which a phase is imposed, or now.
+    fn time_of_change(&self, imposed: Option<Since>) -> Option<String> {
         let metadata = &self.subject.object.metadata;
-        match origin {
-            PhaseOrigin::Imposed(Since::DeletionTimestamp) => {
-                metadata.deletion_timestamp.as_deref().map(str::to_owned)
-            }
-            PhaseOrigin::Imposed(Since::CreationTimestamp) => {
-                metadata.creation_timestamp.as_deref().map(str::to_owned)
-            }
-            _ => Timestamp::from_second(self.now).ok().map(|now| now.to_string()),
-        }
-    }
-}
-
-/// The origin of a phase.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PhaseOrigin {
-    Writer,
-    Default,
-    Imposed(Since),
-    Repair,
-}
-
-impl PhaseOrigin {
-    /// The reason of a change of the phase.
-    const fn change(self) -> Change {
-        match self {
-            Self::Default => Change::Default,
-            Self::Imposed(_) => Change::Imposed,
-            Self::Repair => Change::Repair,
-            // The writer's own phase is not changed.
-            Self::Writer => Change::Time,
-        }
+        let time = match imposed {
+            Some(Since::DeletionTimestamp) => &metadata.deletion_timestamp,
+            Some(Since::CreationTimestamp) => &metadata.creation_timestamp,
+            None => return Timestamp::from_second(self.now).ok().map(|now| now.to_string()),
+        };
+        time.as_deref().map(str::to_owned)
     }
 }
 
