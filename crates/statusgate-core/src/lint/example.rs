@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::changes::Variation;
-use super::gate::Write;
+use super::gate::{Write, with_all_parts};
 use crate::documents::PolicySpec;
 use crate::engine::{Cause, Found};
 use crate::explain::{Clause, Scene, Stage, clauses, versions_of};
@@ -79,14 +79,10 @@ impl Examples {
     /// # Errors
     /// If there is no convention of this name.
     pub fn of_convention(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
-        let convention = policies.conventions().get(name);
-        let parts = convention.iter().flat_map(|convention| convention.optional_parts());
-        let enable = parts.map(str::to_owned).collect();
-        let spec = PolicySpec::for_everything(name);
-        let complete = PolicySpec { enable, ..spec.clone() };
+        let with = |spec: PolicySpec| policies.with_policies(&[("example", spec)]);
         Ok(Self {
-            plain: policies.with_policies(&[("example", spec)])?,
-            complete: policies.with_policies(&[("example", complete)])?,
+            plain: with(PolicySpec::for_everything(name))?,
+            complete: with(with_all_parts(policies, name))?,
             pool: OnceCell::new(),
         })
     }
