@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::changes::Variation;
+use super::each_once;
 use super::gate::{Write, with_all_parts};
 use crate::documents::PolicySpec;
 use crate::engine::{Cause, Found};
@@ -187,10 +188,7 @@ fn text_of(scene: &Scene) -> String {
 }
 
 fn rules_of(findings: &[Found]) -> Vec<String> {
-    let mut rules: Vec<String> = findings.iter().map(|found| found.rule.clone()).collect();
-    rules.sort();
-    rules.dedup();
-    rules
+    each_once(findings.iter().map(|found| found.rule.clone()))
 }
 
 fn has_wrong_type(findings: &[Found], id: &str) -> bool {

@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 use serde_json::Value;
 
-use super::{Kind, Lint, Remark};
+use super::{Kind, Lint, Remark, each_once};
 use crate::explain::{Left, Stage, left, put, yaml};
 use crate::model::Pointer;
 use crate::policy::convention::ConditionList;
@@ -60,11 +60,7 @@ fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) ->
     checks.dedup_by(|one, other| std::ptr::eq(*one, *other));
     let rules = |places: &[usize]| {
         let chosen = places.iter().filter_map(|at| checks.get(*at).copied());
-        let mut rules: Vec<String> =
-            chosen.chain(required).map(|check| check.rule.to_string()).collect();
-        rules.sort();
-        rules.dedup();
-        rules
+        each_once(chosen.chain(required).map(|check| check.rule.to_string()))
     };
     match left(&checks) {
         Left::Value(_) => None,

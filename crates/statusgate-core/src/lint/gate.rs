@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::each_once;
 use crate::documents::PolicySpec;
 use crate::engine::{Action, Found, Verdict, decide, review};
 use crate::explain::{NOW, Scene};
@@ -135,10 +136,7 @@ impl<'w> Write<'w> {
 /// The ids of the rules of findings that reject a write, each once.
 fn denying(findings: impl Iterator<Item = (Action, String)>) -> Vec<String> {
     let denying = findings.filter(|(action, _)| *action == Action::Deny);
-    let mut rules: Vec<String> = denying.map(|(_, rule)| rule).collect();
-    rules.sort();
-    rules.dedup();
-    rules
+    each_once(denying.map(|(_, rule)| rule))
 }
 
 fn now() -> Timestamp {

@@ -22,6 +22,7 @@ mod rulings;
 mod writers;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -183,6 +184,12 @@ fn sorted(all: impl Iterator<Item = Remark>) -> Vec<Remark> {
     }
     remarks.sort_by_key(|remark| remark.kind);
     remarks
+}
+
+/// All of these, sorted.
+fn each_once<T: Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let all: BTreeSet<T> = all.into_iter().collect();
+    all.into_iter().collect()
 }
 
 /// One remark for all phases, or other things with a name, that the same rules are about: they have one

@@ -12,6 +12,7 @@ use batsat::{BasicSolver, Lit, SolverInterface, lbool};
 use serde_json::Value;
 
 use super::backfill::add_field;
+use super::each_once;
 use super::example::STATUSES;
 use super::gate::{Gate, Write};
 use super::rulings::{Ruling, is_one_of};
@@ -159,9 +160,7 @@ impl<'c> Search<'_, 'c> {
 impl<'p, 'c> Proof<'p, 'c> {
     pub(super) fn new(search: &'p Search<'p, 'c>, rulings: Vec<&'p Ruling<'c>>) -> Self {
         let space = search.space(&rulings);
-        let mut rules: Vec<&str> = rulings.iter().map(|ruling| ruling.id).collect();
-        rules.sort_unstable();
-        rules.dedup();
+        let rules = each_once(rulings.iter().map(|ruling| ruling.id));
         let mut solver = BasicSolver::default();
         let mut literal = || Lit::new(solver.new_var_default(), true);
         let answers: Vec<Vec<Lit>> = space
@@ -283,9 +282,7 @@ impl<'p, 'c> Proof<'p, 'c> {
             found.extend(facts.flatten());
             found.extend(ruling.reads.iter().flat_map(|path| self.facts_at(path)));
         }
-        found.sort_unstable();
-        found.dedup();
-        found
+        each_once(found)
     }
 
     /// The facts that a predicate asks for, and those that can change what they find.

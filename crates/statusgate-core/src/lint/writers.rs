@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::gate::Write;
-use super::{Kind, Lint, Remark, one_per_cause};
+use super::{Kind, Lint, Remark, each_once, one_per_cause};
 use crate::engine::{Action, Facts, Truth, admits, repaired};
 use crate::explain::{
     Clause, Fact, Question, Scene, Space, has_evidence, phase_questions, space_of, yaml,
@@ -257,13 +257,8 @@ impl<'l, 'c> Model<'l, 'c> {
         }
         let lost = (0..vertices.len()).find(|at| !live.contains(at))?;
         let from_here = reachable(lost, &steps);
-        let mut rules: Vec<String> = rejections
-            .into_iter()
-            .filter(|(at, _)| from_here.contains(at))
-            .flat_map(|(_, rules)| rules)
-            .collect();
-        rules.sort();
-        rules.dedup();
+        let rejections = rejections.into_iter().filter(|(at, _)| from_here.contains(at));
+        let rules = each_once(rejections.flat_map(|(_, rules)| rules));
         let name = |phase: usize| self.rules.phases[phase].name.as_str();
         let (from, to, here) = (name(start.1), name(goal.1), vertices[lost]);
         let conditions = if here.0 == goal.0 { "after" } else { "before" };
