@@ -24,7 +24,7 @@ impl Search<'_> {
         let with_old = |old: Value| Scene { old: Some(old), ..scene.clone() };
         let (object, old) = (&scene.object, scene.old.as_ref());
         let mut changed: Vec<Scene> = Vec::new();
-        changed.extend(self.variants(object, old, wrong).into_iter().map(with));
+        changed.extend(self.varied(scene, wrong));
         changed.extend(self.additions(object, old).into_iter().map(with));
         changed.extend(without_one(object, true).into_iter().map(with));
         if let Some(old) = old {
@@ -38,6 +38,12 @@ impl Search<'_> {
             changed.extend(replaced(object, "/status", Some(json!([]))).map(with));
         }
         changed
+    }
+
+    /// Writes with another value at one place of the written object.
+    pub(super) fn varied(&self, scene: &Scene, wrong: bool) -> impl Iterator<Item = Scene> {
+        let variants = self.variants(&scene.object, scene.old.as_ref(), wrong);
+        variants.into_iter().map(|object| Scene { object, ..scene.clone() })
     }
 
     /// The same write without a stored status, or without one member or condition. Conditions keep their
@@ -58,7 +64,7 @@ impl Search<'_> {
 
     /// The object with another value at one place. If there is a stored object, the time of a condition may
     /// have to change as well.
-    pub(super) fn variants(&self, object: &Value, old: Option<&Value>, wrong: bool) -> Vec<Value> {
+    fn variants(&self, object: &Value, old: Option<&Value>, wrong: bool) -> Vec<Value> {
         let mut variants = Vec::new();
         for (place, values) in &self.asked {
             let stored = old.and_then(|old| old.pointer(place)).cloned().map(Some);

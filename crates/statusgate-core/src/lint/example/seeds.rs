@@ -98,9 +98,8 @@ impl<'s> Search<'s> {
                 if let Some(phase) = self.phase() {
                     self.stage.set_phase(&mut scene.object, &phase.name);
                 }
-                let (others, violated) = self.wrong(&scene, true);
-                if violated {
-                    found.push(self.candidate(others, scene));
+                if self.wrong(&scene, true).1 {
+                    found.push(self.candidate(scene));
                 }
             }
         }
@@ -175,9 +174,7 @@ impl<'s> Search<'s> {
             }
         }
         for scene in [&first, &same] {
-            let with = |object: Value| Scene { object, ..scene.clone() };
-            let variants = self.variants(&scene.object, scene.old.as_ref(), false);
-            writes.extend(variants.into_iter().map(with));
+            writes.extend(self.varied(scene, false));
             writes.extend(self.removals(scene));
         }
         for status in STATUSES {
@@ -206,9 +203,7 @@ impl<'s> Search<'s> {
             let first = self.scene(of(to, PAST), None);
             let same = self.scene(of(to, PAST), Some(of(to, PAST)));
             for scene in [&first, &same] {
-                let with = |object: Value| Scene { object, ..scene.clone() };
-                let variants = self.variants(&scene.object, scene.old.as_ref(), false);
-                writes.extend(variants.into_iter().map(with));
+                writes.extend(self.varied(scene, false));
             }
             for from in rules.phases.iter().filter(|from| from.name != to.name) {
                 writes.push(self.scene(of(to, LATER), Some(of(from, PAST))));
