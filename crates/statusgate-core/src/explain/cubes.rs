@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexSet;
+
 use super::facts::{Answer, Represents, Space};
 
 /// One line: for each fact the answers that it covers (as bits), and the outcome.
@@ -191,7 +193,7 @@ impl Cube {
 }
 
 /// The labels of some answers. All reasons of a condition are shown as its status alone.
-fn labels(answers: &[Answer], places: &[usize]) -> Vec<String> {
+fn labels(answers: &[Answer], places: &[usize]) -> IndexSet<String> {
     let status = |answer: &Answer| match answer {
         Answer::Condition { status, .. } => Some(*status),
         _ => None,
@@ -199,19 +201,13 @@ fn labels(answers: &[Answer], places: &[usize]) -> Vec<String> {
     let of_status = |wanted| {
         answers.iter().enumerate().filter(move |(_, answer)| status(answer) == Some(wanted))
     };
-    let mut labels: Vec<String> = Vec::new();
-    for answer in places.iter().filter_map(|at| answers.get(*at)) {
-        let label = match status(answer) {
-            Some(status) if of_status(status).all(|(at, _)| places.contains(&at)) => {
-                status.name().to_owned()
-            }
-            _ => answer.label(),
-        };
-        if !labels.contains(&label) {
-            labels.push(label);
+    let label = |answer: &Answer| match status(answer) {
+        Some(status) if of_status(status).all(|(at, _)| places.contains(&at)) => {
+            status.name().to_owned()
         }
-    }
-    labels
+        _ => answer.label(),
+    };
+    places.iter().filter_map(|at| answers.get(*at)).map(label).collect()
 }
 
 /// Whether one of some answers represents all values that no predicate names: "not another" is unclear.

@@ -9,7 +9,10 @@ pub mod program;
 pub mod wait;
 mod witness;
 
+use indexmap::IndexSet;
+
 pub use program::Program;
+use program::Unsupported;
 pub use witness::Witness;
 
 /// A kind of objects with the programs of its versions.
@@ -58,26 +61,18 @@ impl Readable {
     /// What no reader can express.
     pub fn gaps(&self) -> Vec<String> {
         let rules = self.versions.iter().flat_map(|(_, program)| &program.unsupported);
-        let mut gaps: Vec<String> = Vec::new();
-        for rule in rules {
-            let gap = format!("the rule {} is left out: {}", rule.rule, rule.word);
-            if !gaps.contains(&gap) {
-                gaps.push(gap);
-            }
-        }
-        gaps
+        let gap = |Unsupported { rule, word }: &_| format!("the rule {rule} is left out: {word}");
+        let gaps: IndexSet<String> = rules.map(gap).collect();
+        gaps.into_iter().collect()
     }
 
     /// Where the health comes from: `convention cert-manager, statusgate 0.1.0`.
     pub fn origin(&self) -> String {
-        let mut names: Vec<&str> = Vec::new();
-        for (_, program) in &self.versions {
-            if !names.contains(&program.convention.as_str()) {
-                names.push(&program.convention);
-            }
-        }
+        let names = self.versions.iter().map(|(_, program)| program.convention.as_str());
+        let names: IndexSet<&str> = names.collect();
         let several = if names.len() > 1 { "conventions" } else { "convention" };
-        format!("{several} {}, statusgate {}", names.join(" and "), env!("CARGO_PKG_VERSION"))
+        let names = Vec::from_iter(names).join(" and ");
+        format!("{several} {names}, statusgate {}", env!("CARGO_PKG_VERSION"))
     }
 }
 

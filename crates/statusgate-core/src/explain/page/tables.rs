@@ -1,5 +1,7 @@
 //! The truth tables on a page, in few lines.
 
+use indexmap::IndexMap;
+
 use super::super::cubes::Cube;
 use super::super::facts::{Answer, Fact, Space};
 use super::super::table::{self, PhaseOutcome, Table};
@@ -169,21 +171,13 @@ fn outcome_in_words(
             Some(chosen) => chosen,
         }
     };
-    let mut choices: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut choices: IndexMap<String, Vec<usize>> = IndexMap::new();
     for at in outside {
-        let chosen = chosen(at);
-        match choices.iter_mut().find(|(known, _)| *known == chosen) {
-            Some((_, phases)) => phases.push(at),
-            None => choices.push((chosen, vec![at])),
-        }
+        choices.entry(chosen(at)).or_default().push(at);
     }
-    let repair = match choices.as_slice() {
-        [] => String::new(),
-        [(chosen, _)] => chosen.clone(),
-        several => {
-            let parts = several.iter().map(|(chosen, of)| format!("{chosen} for {}", names(of)));
-            parts.collect::<Vec<_>>().join("; ")
-        }
-    };
-    (admissible, repair)
+    let parts = choices.iter().map(|(chosen, of)| match choices.len() {
+        1 => chosen.clone(),
+        _ => format!("{chosen} for {}", names(of)),
+    });
+    (admissible, parts.collect::<Vec<_>>().join("; "))
 }

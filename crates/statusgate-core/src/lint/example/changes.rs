@@ -1,5 +1,6 @@
 //! The changes of a write that a search tries.
 
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
 use super::Search;
@@ -108,12 +109,8 @@ impl Search<'_> {
         let time = list.time_member();
         // The type last: another type is another condition.
         let own = list.members.iter().map(|(name, _)| name.as_str());
-        let mut names: Vec<&str> = Vec::new();
-        for name in MEMBERS.into_iter().chain([time]).chain(own).chain(["type"]) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let names: IndexSet<&str> =
+            MEMBERS.into_iter().chain([time]).chain(own).chain(["type"]).collect();
         let mut variations: Vec<Variation> = Vec::new();
         for name in names {
             let checks: Vec<&Check> = list.checks(name).iter().collect();
@@ -199,14 +196,9 @@ impl Search<'_> {
         let fields = convention.fields.iter().chain(&self.policy.fields).map(|field| &*field.path);
         let generations =
             convention.generation.iter().flat_map(|rules| rules.paths.iter().flatten());
-        let mut paths: Vec<&Pointer> = Vec::new();
-        for path in fields.chain(generations.map(|path| &**path)) {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths.extend(self.policy.owners.iter().map(|owner| &*owner.path));
-        paths
+        let paths: IndexSet<&Pointer> = fields.chain(generations.map(|path| &**path)).collect();
+        let owned = self.policy.owners.iter().map(|owner| &*owner.path);
+        paths.into_iter().chain(owned).collect()
     }
 
     fn checks(&self, path: &Pointer) -> Vec<&Check> {
@@ -356,11 +348,6 @@ fn bad(checks: &[&Check]) -> Vec<Value> {
 }
 
 fn unique(values: Vec<Value>) -> Vec<Option<Value>> {
-    let mut unique: Vec<Option<Value>> = Vec::new();
-    for value in values.into_iter().map(Some) {
-        if !unique.contains(&value) {
-            unique.push(value);
-        }
-    }
-    unique
+    let unique: IndexSet<Value> = values.into_iter().collect();
+    unique.into_iter().map(Some).collect()
 }

@@ -1,5 +1,6 @@
 //! The writes with which a search begins.
 
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
 use super::super::rules::MAX_WRITES;
@@ -231,13 +232,8 @@ fn guesses(rule: &CelRule) -> Vec<Value> {
         json!(["example"]),
         json!({"example": "text"}),
     ];
-    let mut values: Vec<Value> = Vec::new();
-    for value in named.into_iter().chain(some).chain(next) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    values
+    let values: IndexSet<Value> = named.into_iter().chain(some).chain(next).collect();
+    values.into_iter().collect()
 }
 
 /// The values that an expression reads, as JSON pointers.
