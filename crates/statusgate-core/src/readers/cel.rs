@@ -6,7 +6,8 @@ mod part;
 use literal::{is_identifier, is_in, literal, not_in, number, quoted};
 use part::{Part, Shape, add, joined};
 
-use crate::language::formula::{Bound, Comparison, Formula, List, Question};
+use super::sign;
+use crate::language::formula::{Bound, Formula, List, Question};
 use crate::model::{Pointer, Schema};
 
 /// How a tool shows an object to CEL, and which fields the object can have.
@@ -229,12 +230,7 @@ impl<'w> Writer<'w> {
                         (parts, other)
                     }
                 };
-                let sign = match how {
-                    Comparison::AtLeast => ">=",
-                    Comparison::Less => "<",
-                    Comparison::AtMost => "<=",
-                    Comparison::More => ">",
-                };
+                let sign = sign(*how);
                 parts.extend(with(cel.field(path), &|at| {
                     vec![is_number(at), format!("{at} {sign} {other}")]
                 }));

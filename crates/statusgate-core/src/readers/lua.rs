@@ -8,9 +8,9 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::{Program, Readable, Witness, in_group};
+use super::{Program, Readable, Witness, in_group, sign};
 use crate::engine::HealthStatus;
-use crate::language::formula::{Bound, Comparison, Formula, List, Question};
+use crate::language::formula::{Bound, Formula, List, Question};
 use crate::model::Pointer;
 use crate::readers::program::{Clause, Evidence, Reason};
 
@@ -297,12 +297,7 @@ impl Script {
             }
             Question::Compare(path, how, bound) => {
                 let value = at("obj", path.tokens());
-                let how = match how {
-                    Comparison::AtLeast => ">=",
-                    Comparison::Less => "<",
-                    Comparison::AtMost => "<=",
-                    Comparison::More => ">",
-                };
+                let how = sign(*how);
                 let (bound, also) = match bound {
                     Bound::Number(number) => (number.to_string(), String::new()),
                     Bound::At(path) => {

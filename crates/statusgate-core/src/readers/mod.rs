@@ -11,6 +11,8 @@ mod witness;
 
 use indexmap::IndexSet;
 
+use crate::language::formula::Comparison;
+
 pub use program::Program;
 use program::Unsupported;
 pub use witness::Witness;
@@ -111,6 +113,16 @@ impl Reader {
             Self::Kro => checks::kro(kinds),
             Self::Wait => wait::commands(kinds),
         }
+    }
+}
+
+/// The operator of a comparison, in CEL and in Lua.
+const fn sign(how: Comparison) -> &'static str {
+    match how {
+        Comparison::AtLeast => ">=",
+        Comparison::Less => "<",
+        Comparison::AtMost => "<=",
+        Comparison::More => ">",
     }
 }
 
