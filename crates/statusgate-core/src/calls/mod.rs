@@ -16,7 +16,7 @@ use self::documents::Documents;
 use crate::documents::DocumentKind;
 use crate::explain::{Graph, Page, Play, data, yaml};
 use crate::lint::{Explained, Report, lint, lint_policy};
-use crate::policy::{Diagnostics, PolicySet};
+use crate::policy::{Diagnostic, Diagnostics, PolicySet};
 use crate::source::tree::did_you_mean;
 
 /// Answers a call. The same request gives the same bytes.
@@ -74,6 +74,14 @@ impl From<String> for Failure {
 impl From<Diagnostics> for Failure {
     fn from(mistakes: Diagnostics) -> Self {
         Self::Texts(mistakes)
+    }
+}
+
+impl From<Vec<Diagnostic>> for Failure {
+    fn from(mistakes: Vec<Diagnostic>) -> Self {
+        let mut all = Diagnostics::default();
+        all.extend(mistakes);
+        Self::Texts(all)
     }
 }
 
