@@ -1,6 +1,7 @@
 //! The writes with which a search begins.
 
 use indexmap::IndexSet;
+use json_patch::jsonptr::PointerBuf;
 use serde_json::{Value, json};
 
 use super::super::rules::MAX_WRITES;
@@ -73,10 +74,10 @@ impl<'s> Search<'s> {
 
     /// The values that a rule in CEL reads. It can distinguish any values, so these are only a guess.
     pub(in super::super) fn variations_of(&self, rule: &CelRule) -> Vec<Variation> {
-        let mut paths = Vec::new();
-        rule.expression.reads.written.iter().for_each(|part| leaves(part, "", &mut paths));
+        let paths = rule.expression.reads.written.iter().flat_map(Part::paths);
+        let places = paths.filter(|path| path.len() > 1).map(PointerBuf::from_tokens);
         let values: Vec<Option<Value>> = guesses(rule).into_iter().map(Some).collect();
-        paths.into_iter().map(|path| (path, values.clone())).collect()
+        places.map(|place| (place.to_string(), values.clone())).collect()
     }
 
     /// The best writes among the combinations of what the rule asks for.
@@ -234,15 +235,4 @@ fn guesses(rule: &CelRule) -> Vec<Value> {
     ];
     let values: IndexSet<Value> = named.into_iter().chain(some).chain(next).collect();
     values.into_iter().collect()
-}
-
-/// The values that an expression reads, as JSON pointers.
-fn leaves(part: &Part, path: &str, paths: &mut Vec<String>) {
-    if part.members.is_empty() && path.matches('/').count() > 1 {
-        paths.push(path.to_owned());
-    }
-    for (name, inner) in &part.members {
-        let name = name.replace('~', "~0").replace('/', "~1");
-        leaves(inner, &format!("{path}/{name}"), paths);
-    }
 }
