@@ -20,19 +20,18 @@ pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
     let unfired = lint.clauses.iter().filter_map(|clause| {
         let rules = vec![clause.id.to_owned()];
         Some(match lint.search(clause.question()) {
-            Found::Something => return None,
-            Found::Nothing if waits_for_type(clause) => Remark::new(
+            Searched::Something => return None,
+            Searched::Nothing if waits_for_type(clause) => Remark::new(
                 Kind::WaitsForType,
                 rules,
                 "no condition type has the polarity that this rule requires; a convention that extends this one can add such a type",
                 None,
             ),
-            Found::Nothing => {
+            Searched::Nothing => {
                 let (message, witness) = lint.nearest(clause.question());
                 Remark::new(Kind::NeverFires, rules, message, witness)
             }
-            Found::TooMany => Remark::not_proven(rules, "the search for a state that violates this rule"),
-            Found::Open => Remark::open(rules, "state was found that violates this rule"),
+            unknown => unknown.not_proven(rules, "violates this rule"),
         })
     });
     unfired.collect()
@@ -53,15 +52,10 @@ pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
         }
         let name = &phase.name;
         match found {
-            Found::Something => {}
-            Found::Nothing => never.push((rejecting, name.clone(), witness)),
-            Found::TooMany => {
-                let what = format!("the search for a state that accepts phase {name}");
-                remarks.push(Remark::not_proven(rejecting, &what));
-            }
-            Found::Open => {
-                let what = format!("state was found that accepts phase {name}");
-                remarks.push(Remark::open(rejecting, &what));
+            Searched::Something => {}
+            Searched::Nothing => never.push((rejecting, name.clone(), witness)),
+            unknown => {
+                remarks.push(unknown.not_proven(rejecting, &format!("accepts phase {name}")));
             }
         }
     }
@@ -141,7 +135,7 @@ impl<'c> Lint<'c> {
         rules: &PhaseRules,
         phase: &PhaseValue,
         relevant: &[String],
-    ) -> (Found, Option<(Vec<String>, String)>) {
+    ) -> (Searched, Option<(Vec<String>, String)>) {
         let mut added: Vec<&Clause<'_>> = Vec::new();
         let mut first = None;
         loop {
@@ -157,7 +151,7 @@ impl<'c> Lint<'c> {
             for mut scene in self.scenes(&space) {
                 self.stage.set_phase(&mut scene.object, &phase.name);
                 let Some(rules) = self.rejection(&scene, relevant) else {
-                    return (Found::Something, first);
+                    return (Searched::Something, first);
                 };
                 first.get_or_insert_with(|| (rules.clone(), scene.to_yaml()));
                 rejecting.extend(rules);
@@ -173,9 +167,9 @@ impl<'c> Lint<'c> {
                 continue;
             }
             let found = match space.size() {
-                Some(size) if size <= MAX_WRITES && space.open => Found::Open,
-                Some(size) if size <= MAX_WRITES => Found::Nothing,
-                _ => Found::TooMany,
+                Some(size) if size <= MAX_WRITES && space.open => Searched::Open,
+                Some(size) if size <= MAX_WRITES => Searched::Nothing,
+                _ => Searched::TooMany,
             };
             return (found, first);
         }
@@ -195,38 +189,38 @@ impl<'c> Lint<'c> {
         rules: Vec<String>,
         message: String,
     ) -> Option<Remark> {
-        let never = matches!(self.search(question), Found::Nothing);
+        let never = matches!(self.search(question), Searched::Nothing);
         never.then(|| Remark::new(Kind::NeverFires, rules, message, self.nearest(question).1))
     }
 
     /// Searches all versions for a state in which a predicate holds.
-    fn search(&self, question: Question<'_>) -> Found {
-        let mut found = Found::Nothing;
+    fn search(&self, question: Question<'_>) -> Searched {
+        let mut found = Searched::Nothing;
         for stage in self.stages(&[question]) {
             match self.search_in(stage, question) {
-                Found::Something => return Found::Something,
-                Found::Nothing => {}
+                Searched::Something => return Searched::Something,
+                Searched::Nothing => {}
                 unknown => found = unknown,
             }
         }
         found
     }
 
-    fn search_in(&self, stage: Stage<'_>, question: Question<'_>) -> Found {
+    fn search_in(&self, stage: Stage<'_>, question: Question<'_>) -> Searched {
         let mut space = space_of(self.convention, stage.version, &[question]);
-        let Some(size) = space.size() else { return Found::TooMany };
+        let Some(size) = space.size() else { return Searched::TooMany };
         // The second time, the stored conditions also differ in members that no predicate asks for.
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
             let numbers = Space::scattered(size).take(MAX_SEARCH).inspect(|_| self.count(1));
             if stage.scenes(&space, numbers).any(|scene| stage.holds(&scene, &question)) {
-                return Found::Something;
+                return Searched::Something;
             }
             if size > MAX_SEARCH {
-                return Found::TooMany;
+                return Searched::TooMany;
             }
         }
-        if space.open { Found::Open } else { Found::Nothing }
+        if space.open { Searched::Open } else { Searched::Nothing }
     }
 
     /// The state in which the most parts of a predicate hold that never holds as a whole.
@@ -253,12 +247,24 @@ impl<'c> Lint<'c> {
 }
 
 /// The result of a search.
-enum Found {
+enum Searched {
     Something,
     Nothing,
     TooMany,
     /// Nothing, but the combinations do not represent all values.
     Open,
+}
+
+impl Searched {
+    /// The note about a search for a state that does something.
+    fn not_proven(self, rules: Vec<String>, does: &str) -> Remark {
+        match self {
+            Self::TooMany => {
+                Remark::not_proven(rules, &format!("the search for a state that {does}"))
+            }
+            _ => Remark::open(rules, &format!("state was found that {does}")),
+        }
+    }
 }
 
 /// Whether a rule requires a polarity that no type of its list has and that the spec cannot set.
