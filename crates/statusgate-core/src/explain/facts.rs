@@ -182,13 +182,14 @@ impl Space {
         combination
     }
 
-    /// All numbers below `size`, each once. Neighbours differ in many facts, so that a search that can succeed
-    /// in many places succeeds early.
-    pub(crate) fn scattered(size: usize) -> impl Iterator<Item = usize> {
+    /// The numbers of all combinations, or of `most`, each once. Neighbours differ in many facts, so that a search
+    /// that can succeed in many places succeeds early.
+    pub(crate) fn scattered(&self, most: usize) -> impl Iterator<Item = usize> + use<> {
+        let size = self.size().unwrap_or(most);
         // Steps of a prime that does not divide the size reach every number.
         let stride =
             [7919, 7907, 7901, 7883].into_iter().find(|prime| !size.is_multiple_of(*prime));
-        (0..size).map(move |step| step * stride.unwrap_or(1) % size)
+        (0..size.min(most)).map(move |step| step * stride.unwrap_or(1) % size)
     }
 
     /// The answer of a combination to a fact.

@@ -6,7 +6,7 @@ use std::ptr;
 use super::rules::{MAX_SEARCH, MAX_WRITES};
 use super::{Kind, Lint, Remark};
 use crate::engine::{Health, HealthStatus};
-use crate::explain::{Question, Scene, Space, health_space};
+use crate::explain::{Question, Scene, health_space};
 use crate::kstatus::compute;
 use crate::language::Asks;
 use crate::model::Json;
@@ -57,8 +57,8 @@ pub(super) fn health_is_the_kstatus_result(lint: &Lint<'_>) -> Vec<Remark> {
     let mut pairs: BTreeMap<String, String> = BTreeMap::new();
     for stage in &lint.stages {
         let space = health_space(lint.convention, stage.version, &health.rules);
-        let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
-        for scene in stage.scenes(&space, numbers.inspect(|_| lint.count(1))) {
+        let numbers = space.scattered(MAX_WRITES).inspect(|_| lint.count(1));
+        for scene in stage.scenes(&space, numbers) {
             let Some((_, health)) = stage.health(&scene) else { continue };
             let result = compute(&Json::from(&scene.object), 0);
             let kstatus = Health::of_kstatus(&result).class;

@@ -153,7 +153,7 @@ impl Lint<'_> {
         let size = space.size().unwrap_or(MAX_WRITES);
         self.combinations.set(self.combinations.get() + size.min(MAX_WRITES));
         let mut scenes: Vec<Scene> =
-            self.stage.scenes(space, Space::scattered(size).take(MAX_WRITES)).collect();
+            self.stage.scenes(space, space.scattered(MAX_WRITES)).collect();
         for scene in &mut scenes {
             // Empty if no predicate queries it.
             if scene.plural.is_empty() {

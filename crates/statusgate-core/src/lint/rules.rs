@@ -93,7 +93,7 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
 impl<'c> Lint<'c> {
     /// The scenes of a space, as many as are tried through both webhooks.
     pub(super) fn scenes<'s>(&'s self, space: &'s Space) -> impl Iterator<Item = Scene> + 's {
-        let numbers = Space::scattered(space.size().unwrap_or(MAX_SEARCH)).take(MAX_WRITES);
+        let numbers = space.scattered(MAX_SEARCH).take(MAX_WRITES);
         self.stage.scenes(space, numbers.inspect(|_| self.count(1)))
     }
 
@@ -212,7 +212,7 @@ impl<'c> Lint<'c> {
         // The second time, the stored conditions also differ in members that no predicate asks for.
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
-            let numbers = Space::scattered(size).take(MAX_SEARCH).inspect(|_| self.count(1));
+            let numbers = space.scattered(MAX_SEARCH).inspect(|_| self.count(1));
             if stage.scenes(&space, numbers).any(|scene| stage.holds(&scene, &question)) {
                 return Searched::Something;
             }
@@ -229,8 +229,7 @@ impl<'c> Lint<'c> {
         let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
         let space = space_of(self.convention, stage.version, &[question]);
         let parts = question.predicate.conjuncts();
-        let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
-        let rated = stage.scenes(&space, numbers).map(|scene| {
+        let rated = stage.scenes(&space, space.scattered(MAX_WRITES)).map(|scene| {
             let holds =
                 |part: &&Predicate| stage.holds(&scene, &Question { predicate: part, ..question });
             (parts.iter().filter(holds).count(), scene)

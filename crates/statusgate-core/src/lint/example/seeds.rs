@@ -88,8 +88,8 @@ impl<'s> Search<'s> {
         let mut found: Vec<Candidate> = Vec::new();
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
-            let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
-            for (count, mut scene) in self.stage.scenes(&space, numbers).enumerate() {
+            let scenes = self.stage.scenes(&space, space.scattered(MAX_WRITES));
+            for (count, mut scene) in scenes.enumerate() {
                 let clean = found.iter().filter(|found| found.cost.0 == 0).count();
                 if clean >= KEPT || (count > MAX_ASKED && found.len() >= KEPT) {
                     break;
