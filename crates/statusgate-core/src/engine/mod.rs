@@ -22,7 +22,6 @@
 mod agreement;
 mod because;
 mod cel;
-mod choice;
 mod conditions;
 mod defaults;
 mod draft;
@@ -49,9 +48,8 @@ use crate::policy::{PolicySet, Selected};
 pub use crate::documents::HealthStatus;
 pub use crate::policy::Action;
 pub use crate::policy::convention::HealthClass;
-pub(crate) use agreement::{admits, reason as disagreement, repaired};
+pub(crate) use agreement::{admits, imposed, reason as disagreement, repaired};
 pub(crate) use cel::holds;
-pub(crate) use choice::imposed;
 pub use evidence::{Facts, Truth, phase_of};
 pub(crate) use evidence::{facts_of, with_element};
 pub(crate) use fields::fits;

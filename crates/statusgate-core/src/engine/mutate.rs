@@ -13,9 +13,8 @@ use crate::model::{Json, Object, Pointer, Subject, same_instant};
 use crate::policy::convention::{Backfill, PhaseRules, PhaseValue, Since};
 use crate::policy::{Action, Policy, Selected, Step};
 
-use super::agreement;
+use super::agreement::{self, Choice, choose};
 use super::because::quoted;
-use super::choice::{Choice, choose};
 use super::defaults::{Defaults, is_idle};
 use super::draft::Draft;
 use super::evidence::{Facts, facts_of, phase_path};
