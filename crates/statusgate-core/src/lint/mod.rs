@@ -255,6 +255,11 @@ impl<'c> Lint<'c> {
         self.stages.iter().filter(exists).copied().collect()
     }
 
+    /// The clauses about an object that can reject a write.
+    fn rejecting(&self) -> impl Iterator<Item = &Clause<'c>> {
+        self.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element)
+    }
+
     fn count(&self, combinations: usize) {
         self.combinations.set(self.combinations.get() + combinations);
     }

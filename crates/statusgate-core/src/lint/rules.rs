@@ -70,8 +70,7 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &lint.convention.phase else { return Vec::new() };
     let Some(default) = &rules.default else { return Vec::new() };
     let relevant = lint.rejecting_rules(rules);
-    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
-    let rejected = clauses.filter_map(|clause| {
+    let rejected = lint.rejecting().filter_map(|clause| {
         let space = space_of(lint.convention, lint.stage.version, &[clause.question()]);
         if !space.facts.contains_key(&Fact::Phase { old: false }) {
             return None;
@@ -156,14 +155,11 @@ impl<'c> Lint<'c> {
                 first.get_or_insert_with(|| (rules.clone(), scene.to_yaml()));
                 rejecting.extend(rules);
             }
-            let before = added.len();
-            let more = self.clauses.iter().filter(|clause| {
-                !clause.of_element && clause.can_reject() && rejecting.contains(clause.id)
-            });
-            let more = more.filter(|clause| !added.iter().any(|known| known.id == clause.id));
-            let more: Vec<&Clause<'_>> = more.collect();
-            added.extend(more);
-            if added.len() > before {
+            let is_known = |clause: &&Clause<'_>| added.iter().any(|known| known.id == clause.id);
+            let more = self.rejecting().filter(|clause| rejecting.contains(clause.id));
+            let more: Vec<&Clause<'_>> = more.filter(|clause| !is_known(clause)).collect();
+            if !more.is_empty() {
+                added.extend(more);
                 continue;
             }
             let found = match space.size() {

@@ -33,8 +33,7 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
         let facts = space_of(convention, lint.stage.version, &[clause.question()]).facts;
         facts.keys().any(|fact| matches!(fact, Fact::Phase { .. }))
     };
-    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
-    let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
+    let between: Vec<&Clause<'_>> = lint.rejecting().filter(sees_phase).collect();
     let moves = rules.moves.as_ref().is_some_and(Moves::are_denied);
     if !has_evidence(rules) && between.is_empty() && !moves {
         return Vec::new();
