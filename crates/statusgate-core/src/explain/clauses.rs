@@ -56,9 +56,4 @@ impl Clause<'_> {
     pub(crate) fn can_reject(&self) -> bool {
         self.action.can_deny()
     }
-
-    /// Whether it rejects under every policy.
-    pub(crate) fn always_rejects(&self) -> bool {
-        self.action == Disposition::Deny
-    }
 }
