@@ -14,7 +14,6 @@ use indexmap::IndexSet;
 use crate::language::formula::Comparison;
 
 pub use program::Program;
-use program::Unsupported;
 pub use witness::Witness;
 
 /// A kind of objects with the programs of its versions.
@@ -62,10 +61,9 @@ impl Readable {
 
     /// What no reader can express.
     pub fn gaps(&self) -> Vec<String> {
-        let rules = self.versions.iter().flat_map(|(_, program)| &program.unsupported);
-        let gap = |Unsupported { rule, word }: &_| format!("the rule {rule} is left out: {word}");
-        let gaps: IndexSet<String> = rules.map(gap).collect();
-        gaps.into_iter().collect()
+        let gaps = self.versions.iter().flat_map(|(_, program)| &program.gaps);
+        let gaps: IndexSet<&String> = gaps.collect();
+        gaps.into_iter().cloned().collect()
     }
 
     /// Where the health comes from: `convention cert-manager, statusgate 0.1.0`.
