@@ -223,16 +223,8 @@ fn guesses(rule: &CelRule) -> Vec<Value> {
     let numbers = named.iter().filter_map(Value::as_i64);
     let next = numbers.flat_map(|number| [number.saturating_sub(1), number.saturating_add(1)]);
     let next: Vec<Value> = next.map(Value::from).collect();
-    let some = [
-        json!(0),
-        json!(5),
-        json!(1000),
-        json!("example"),
-        json!(true),
-        json!(false),
-        json!(["example"]),
-        json!({"example": "text"}),
-    ];
+    let some = json!([0, 5, 1000, "example", true, false, ["example"], {"example": "text"}]);
+    let some = some.as_array().into_iter().flatten().cloned();
     let values: IndexSet<Value> = named.into_iter().chain(some).chain(next).collect();
     values.into_iter().collect()
 }
