@@ -193,18 +193,13 @@ impl<'w> Writer<'w> {
                 self.exists(self.conditions(list), &tests)
             }
             Question::Value { path, among, negated, text } => {
-                with(cel.field(path), &|at| match negated {
-                    false => vec![is_in(at, among.iter().map(literal))],
-                    true if *text => {
-                        let others =
-                            std::iter::once("''".to_owned()).chain(among.iter().map(literal));
-                        vec![format!("type({at}) == type('')"), not_in(at, others)]
-                    }
-                    true => {
-                        let others =
-                            std::iter::once("null".to_owned()).chain(among.iter().map(literal));
-                        vec![not_in(&cel.any(at), others)]
-                    }
+                let and = |first: &str| {
+                    std::iter::once(first.to_owned()).chain(among.iter().map(literal))
+                };
+                with(cel.field(path), &|at| match (negated, text) {
+                    (false, _) => vec![is_in(at, among.iter().map(literal))],
+                    (true, true) => vec![format!("type({at}) == type('')"), not_in(at, and("''"))],
+                    (true, false) => vec![not_in(&cel.any(at), and("null"))],
                 })
             }
             Question::Same(one, other, same) => {
