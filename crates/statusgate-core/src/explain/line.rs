@@ -78,11 +78,8 @@ pub(crate) fn lines(convention: &Convention) -> Vec<Line<'_>> {
 pub(crate) fn lines_of_policy(policy: &Policy) -> Vec<Line<'_>> {
     let mut lines = Lines { lines: Vec::new(), scope: Scope::Other, subject: None };
     lines.fields(&policy.fields);
-    for (rule, owner) in policy
-        .owner_rule
-        .iter()
-        .flat_map(|rule| policy.owners.iter().map(move |owner| (rule, owner)))
-    {
+    for owner in &policy.owners {
+        let Some(rule) = &policy.owner_rule else { continue };
         let writers = owner.writers.users.iter().chain(&owner.writers.groups);
         let writers = words::any_of(writers.map(ToString::to_string));
         let what = format!("a writer other than {writers} changes {}", owner.path.field());

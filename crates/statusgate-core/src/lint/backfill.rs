@@ -8,7 +8,6 @@ use super::{Kind, Lint, Remark};
 use crate::engine::Action;
 use crate::explain::{Clause, Question, Scene, Space, space_of};
 use crate::language::{self, Asks, Predicate, Reference};
-use crate::model::Pointer;
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling};
 
 /// A default that removes a member finds one.
@@ -144,19 +143,16 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
     spaces.extend(imposed.map(|imposed| space(&[Question::plain(&imposed.when)])));
     for fill in backfill {
         spaces.extend(fill.when.as_ref().map(|when| space(&[Question::plain(when)])));
-        let known = |list: &Pointer| convention.list_of_any_version(list);
-        match &fill.filling {
-            Filling::AbsentMember { list, member, of } => {
-                let predicate = &taken(fill, member, of);
-                spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
-            }
+        let (list, predicate) = match &fill.filling {
+            Filling::AbsentMember { list, member, of } => (list, taken(fill, member, of)),
             // The element must exist.
             Filling::Member { list, member, .. } => {
-                let predicate = &Predicate::all(["type", "status", member].map(has));
-                spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
+                (list, Predicate::all(["type", "status", member].map(has)))
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        let (list, predicate) = (convention.list_of_any_version(list), &predicate);
+        spaces.push(space(&[Question { predicate, list, of_element: true }]));
     }
     spaces
 }

@@ -158,12 +158,11 @@ impl<'l, 'c> Model<'l, 'c> {
                 if start == goal || self.kinds[start].0 != self.kinds[goal].0 {
                     continue;
                 }
-                for from in (0..phases)
-                    .filter(|from| self.fits(Action::Warn, start, *from, *from))
-                    .collect::<Vec<_>>()
-                {
+                for from in 0..phases {
                     for to in 0..phases {
-                        if !self.is_goal(disagreement, goal, from, to) {
+                        if !self.fits(Action::Warn, start, from, from)
+                            || !self.is_goal(disagreement, goal, from, to)
+                        {
                             continue;
                         }
                         if let Some(stuck) = self.stuck(disagreement, (start, from), (goal, to))
