@@ -1,7 +1,6 @@
 //! The page of a convention: all its content in words. [`super::render`] formats it for a terminal or as
 //! Markdown.
 
-mod health;
 mod lists;
 mod phase;
 mod tables;
@@ -15,7 +14,9 @@ use super::words;
 use crate::documents::{CopySource, MemberOf, Origin};
 use crate::language::Predicate;
 use crate::policy::Check;
-use crate::policy::convention::{Backfill, Convention, Filling, ResourceVersion, ValueSource};
+use crate::policy::convention::{
+    Backfill, Convention, Filling, Health, HealthRule, ResourceVersion, ValueSource,
+};
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -145,6 +146,22 @@ impl Page {
         self.source(&rules.source);
     }
 
+    fn health(&mut self, health: &Health) {
+        self.heading("Health");
+        self.text("The first of these counts:");
+        let (even_if_stale, others): (Vec<_>, Vec<_>) =
+            health.rules.iter().partition(|rule| rule.even_if_stale);
+        let fixed = |is: &str, when: String| [is.to_owned(), when, String::new(), String::new()];
+        let mut rows = vec![fixed("terminating", "metadata.deletionTimestamp is set".to_owned())];
+        rows.extend(even_if_stale.into_iter().map(health_row));
+        let observed = health.observed_generation.field();
+        rows.push(fixed("inProgress", format!("{observed} is behind metadata.generation")));
+        rows.extend(others.into_iter().map(health_row));
+        rows.push(fixed(health.default.name(), "otherwise".to_owned()));
+        self.table(["health", "where", "rule", "source"], rows);
+        self.text("A condition that observed an older generation is no evidence.");
+    }
+
     fn fields(&mut self, convention: &Convention) {
         let rows = convention.fields.iter();
         let rows = rows.map(|field| requirement(field.path.field(), &field.check));
@@ -182,6 +199,17 @@ impl Page {
             self.text(format!("Source: {source}."));
         }
     }
+}
+
+fn health_row(rule: &HealthRule) -> [String; 4] {
+    let (class, when) = match (rule.class(), &rule.when) {
+        (Some(class), Some(when)) => {
+            let list = rule.list.as_ref().map(|list| format!("in {}: ", list.field()));
+            (class.to_string(), format!("{}{}", list.unwrap_or_default(), when.in_words()))
+        }
+        _ => ("that of the phase".to_owned(), "the phase has one".to_owned()),
+    };
+    [class, when, rule.name.to_string(), rule.source.clone()]
 }
 
 /// The row of a check: what it is about, what it requires, its rule and its source.
