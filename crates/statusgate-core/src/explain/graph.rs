@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::clauses::rules;
 use super::facts::{Answer, Fact, version_of};
+use super::line::rules;
 use super::scene::Stage;
 use super::table::{Table, has_evidence, space_of};
 use super::words;

@@ -4,9 +4,9 @@ use std::hash::Hash;
 
 use indexmap::IndexSet;
 
-use super::clauses::{Clause, rules};
 use super::cubes::{self, Cube, Row};
 use super::facts::{Collector, Fact, Question, Space, version_of};
+use super::line::{Clause, rules};
 use super::scene::{Scene, Stage};
 use crate::engine::{Facts, admits, imposed, repaired};
 use crate::policy::convention::{Convention, HealthRule, PhaseRules, PhaseValue, STORED};
