@@ -36,7 +36,7 @@ impl Script {
     fn of(convention: &'static Convention, plural: String) -> Self {
         let resource = Resource { resource: plural.as_str().into(), ..resource() };
         let program = Program::of(convention, &resource).unwrap();
-        assert_eq!(program.unsupported, [], "{}", convention.name);
+        assert_eq!(program.gaps, [""; 0], "{}", convention.name);
         let kind = Readable {
             group: "g".to_owned(),
             kind: "Thing".to_owned(),

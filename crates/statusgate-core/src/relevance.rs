@@ -76,7 +76,8 @@ impl<'p> Relevances<'p> {
         let mut relevance = Relevance::default();
         if webhook == Webhook::Mutate {
             for (_, policy) in selected.policies() {
-                relevance.changed.extend(policy.preserve.iter().filter_map(member));
+                let members = policy.preserve.iter().filter_map(|path| path.below_status().first());
+                relevance.changed.extend(members.cloned());
             }
             for (policy, step) in selected.steps() {
                 match step {
@@ -228,11 +229,6 @@ fn read_by_rules(convention: &Convention) -> BTreeSet<String> {
     convention.generation.iter().for_each(|generation| inputs.generation(generation));
     convention.fields.iter().for_each(|field| inputs.path(&field.path));
     inputs.members
-}
-
-/// The member of the status that has a place in it; `None` for a place elsewhere.
-fn member(path: &Pointer) -> Option<String> {
-    path.below_status().first().cloned()
 }
 
 #[cfg(test)]

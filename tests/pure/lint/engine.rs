@@ -39,9 +39,7 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
             let mut object =
                 serde_json::json!({"metadata": {"name": "x"}, "status": {"conditions": []}});
             let mut old = object.clone();
-            for (fact, (answers, at)) in
-                table.space.facts.iter().zip(table.space.answers.iter().zip(&combination))
-            {
+            for ((fact, answers), at) in table.space.facts.iter().zip(&combination) {
                 match (fact, &answers[*at]) {
                     (Fact::Deleting, Answer::Flag(true)) => {
                         object["metadata"]["deletionTimestamp"] = TIME.into();

@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::judge::{Texts, Write, judge};
-use super::{Answer, yaml};
+use super::Answer;
+use super::judge::{Write, judge, read};
 use crate::documents::suite::{Case, CaseWriter, Expectation, ExpectedFinding, Suite, Word};
 use crate::engine::{Action, Found};
+use crate::explain::yaml;
 use crate::source::{Manifest, Record};
 
 pub(super) fn answer(write: &Write) -> Answer {
     let policies = write.documents.judging()?;
-    let texts = Texts::of(write);
-    let manifests = texts.read();
+    let texts = write.texts();
+    let manifests = read(&texts);
     let judged = judge(write, &policies, &manifests)?;
     let recorded = judged.manifest.record.and_then(Record::request);
     let (user, groups) = match recorded {

@@ -36,13 +36,8 @@ impl Documents {
 
     /// The named convention.
     pub(super) fn convention(&self) -> Result<Arc<Convention>, Failure> {
-        let given = self.given()?;
         let name = self.convention.as_deref().unwrap_or_default();
-        let known = given.conventions();
-        match known.get(name) {
-            Some(convention) => Ok(Arc::clone(convention)),
-            None => Err(unknown(name, known.keys().map(String::as_str)).into()),
-        }
+        named(&self.given()?, name)
     }
 
     /// The policies that judge, as in `check`. Documents without a policy judge every object by their first convention.
@@ -58,14 +53,9 @@ impl Documents {
             }
             let place = Place::of(&self.sources()[0], &(0..0));
             let message = "there is neither a convention nor a policy in these documents";
-            let mut mistakes = Diagnostics::default();
-            mistakes.extend([Diagnostic::at(place, message)]);
-            return Err(mistakes.into());
+            return Err(vec![Diagnostic::at(place, message)].into());
         };
-        let known = given.conventions();
-        if !known.contains_key(name) {
-            return Err(unknown(name, known.keys().map(String::as_str)).into());
-        }
+        named(&given, name)?;
         Ok(given.with_policies(&[(ALL, PolicySpec::for_everything(name))])?)
     }
 
@@ -81,4 +71,11 @@ impl Documents {
         paths.0.extend(file);
         (Some(paths).filter(|paths| !paths.is_empty()), convention)
     }
+}
+
+/// The convention of this name.
+fn named(policies: &PolicySet, name: &str) -> Result<Arc<Convention>, Failure> {
+    let known = policies.conventions();
+    let found = known.get(name).map(Arc::clone);
+    found.ok_or_else(|| unknown(name, known.keys().map(String::as_str)).into())
 }

@@ -1,17 +1,20 @@
 //! One write: the responses of both webhooks, and what readers see afterwards.
 
+use std::slice;
+
 use jiff::Timestamp;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Value, json};
 
 use super::documents::Documents;
-use super::{Answer, Failure, kubectl, yaml};
+use super::{Answer, Failure, kubectl};
 use crate::engine::{Found, HealthClass, HealthStatus, Reading, Verdict, decide};
-use crate::model::{Json, Subject, Webhook};
+use crate::explain::yaml;
+use crate::model::{Json, Webhook};
 use crate::policy::{Diagnostics, PolicySet, built_in};
 use crate::readers::lua::argo_cd;
 use crate::request::{Request, Served, writer};
-use crate::source::{Diagnostic, Identity, Manifest, Manifests, Members, Place, Record, Source};
+use crate::source::{Diagnostic, Identity, Manifest, Manifests, Place, Record, Source};
 use crate::wire::{AdmissionRequest, respond};
 
 /// A write.
@@ -53,27 +56,22 @@ pub(super) struct Judged<'p> {
     pub(super) now: Timestamp,
 }
 
-/// The texts of a write.
-pub(super) struct Texts {
-    object: [Source; 1],
-    old: [Source; 1],
+impl Write {
+    /// The object and the stored object.
+    pub(super) fn texts(&self) -> [Source; 2] {
+        [("object", &self.object), ("old", &self.old)].map(|(name, text)| Source::new(name, text))
+    }
 }
 
-impl Texts {
-    pub(super) fn of(write: &Write) -> Self {
-        let source = |name: &str, text: &str| [Source::new(name, text)];
-        Self { object: source("object", &write.object), old: source("old", &write.old) }
-    }
-
-    pub(super) fn read(&self) -> [Manifests<'_>; 2] {
-        [&self.object, &self.old].map(|source| Manifests::read(source))
-    }
+/// The manifests of each text of a write.
+pub(super) fn read(texts: &[Source; 2]) -> [Manifests<'_>; 2] {
+    texts.each_ref().map(|text| Manifests::read(slice::from_ref(text)))
 }
 
 pub(super) fn answer(write: &Write) -> Answer {
     let policies = write.documents.judging()?;
-    let texts = Texts::of(write);
-    let manifests = texts.read();
+    let texts = write.texts();
+    let manifests = read(&texts);
     let judged = judge(write, &policies, &manifests)?;
     let warnings = manifests.iter().flat_map(Manifests::warnings);
     let mut warned = Diagnostics::default();
@@ -94,8 +92,7 @@ pub(super) fn judge<'p>(
     policies: &'p PolicySet,
     [objects, olds]: &'p [Manifests<'p>; 2],
 ) -> Result<Judged<'p>, Failure> {
-    let mut mistakes: Vec<Diagnostic> = objects.mistakes().to_vec();
-    mistakes.extend_from_slice(olds.mistakes());
+    let mut mistakes = [objects.mistakes(), olds.mistakes()].concat();
     for more in [objects, olds].iter().flat_map(|all| all.iter().skip(1)) {
         mistakes.push(more.mistake("", "only one object can be judged".to_owned()));
     }
@@ -104,9 +101,7 @@ pub(super) fn judge<'p>(
         mistakes.push(Diagnostic::at(place, NO_OBJECT));
     }
     let Some(manifest) = objects.iter().next().filter(|_| mistakes.is_empty()) else {
-        let mut all = Diagnostics::default();
-        all.extend(mistakes);
-        return Err(all.into());
+        return Err(mistakes.into());
     };
     let old = manifest.old().or_else(|| olds.iter().next());
     let recorded = manifest.record.and_then(Record::request);
@@ -121,25 +116,14 @@ pub(super) fn judge<'p>(
     if !write.plural.is_empty() {
         served.plural.clone_from(&write.plural);
     }
-    let subject = request.subject(policies, served).map_err(|unfit| {
+    let mut subject = request.subject(policies, served).map_err(|unfit| {
         let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
         let message = format!("this cannot be judged: {unfit}");
-        let mut mistakes = Diagnostics::default();
-        mistakes.extend([at.mistake(unfit.field, message)]);
-        Failure::from(mistakes)
+        Failure::from(vec![at.mistake(unfit.field, message)])
     })?;
     let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
-    Ok(decided(policies, manifest, old, subject, time.unwrap_or(write.now)))
-}
-
-/// Asks the webhooks one after the other, as an API server.
-fn decided<'p>(
-    policies: &'p PolicySet,
-    manifest: Manifest<'p>,
-    old: Option<Manifest<'p>>,
-    mut subject: Subject<'p>,
-    now: Timestamp,
-) -> Judged<'p> {
+    let now = time.unwrap_or(write.now);
+    // One webhook after the other, as an API server calls them.
     let mutation = decide(policies, &subject, Webhook::Mutate, now);
     if let Some(status) = &mutation.status {
         subject.object = subject.object.with_status(Some(status.clone()));
@@ -156,7 +140,7 @@ fn decided<'p>(
         has_object: true,
         subject,
     };
-    Judged { manifest, old, policies, request, mutation, verdict, now }
+    Ok(Judged { manifest, old, policies, request, mutation, verdict, now })
 }
 
 impl Judged<'_> {
@@ -172,8 +156,9 @@ impl Judged<'_> {
         let names: Vec<&str> = policies.names_of(&verdict.policies).collect();
         let unjudged = names.is_empty().then(|| policies.why_unselected(subject));
         let responses = [response(request, mutation)?, response(request, verdict)?];
-        let (before, after) = (status_of(manifest.text), mutation.status.as_ref());
-        let after = after.map_or_else(|| before.clone(), Json::to_value);
+        let object: Value = serde_json::from_str(manifest.text)?;
+        let before = object["status"].clone();
+        let after = mutation.status.as_ref().map_or_else(|| before.clone(), Json::to_value);
         let mut places = manifest.places();
         let findings = self.findings().into_iter().map(|found| {
             let place = places.at(&found.field);
@@ -197,13 +182,12 @@ impl Judged<'_> {
             "patch": patch.collect::<Value>(),
             "before": yaml(&before),
             "after": yaml(&after),
-            "readers": self.readers(after)?,
+            "readers": self.readers(object, after)?,
         }))
     }
 
     /// What readers see if the write is stored.
-    fn readers(&self, status: Value) -> Answer {
-        let mut object: Value = serde_json::from_str(self.manifest.text)?;
+    fn readers(&self, mut object: Value, status: Value) -> Answer {
         // Items of a typed list have no kind of their own.
         object["apiVersion"] = self.manifest.identity.api_version.as_str().into();
         object["kind"] = self.manifest.identity.kind.as_str().into();
@@ -233,11 +217,6 @@ fn response(request: &AdmissionRequest<'_>, verdict: &Verdict<'_>) -> Answer {
     let bytes = respond(request, verdict)?;
     let mut review: Value = serde_json::from_slice(&bytes)?;
     Ok(review["response"].take())
-}
-
-fn status_of(object: &str) -> Value {
-    let status = Members::parse(object).and_then(|members| members.get("status"));
-    status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
 /// The status that Flux shows with health expressions of this convention. It stops to wait at `Failed`, so this is only a

@@ -9,14 +9,14 @@ mod documents;
 mod judge;
 mod kubectl;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::documents::Documents;
 use crate::documents::DocumentKind;
-use crate::explain::{Graph, Page, Play, data};
+use crate::explain::{Graph, Page, Play, data, yaml};
 use crate::lint::{Explained, Report, lint, lint_policy};
-use crate::policy::{Diagnostics, PolicySet};
+use crate::policy::{Diagnostic, Diagnostics, PolicySet};
 use crate::source::tree::did_you_mean;
 
 /// Answers a call. The same request gives the same bytes.
@@ -74,6 +74,14 @@ impl From<String> for Failure {
 impl From<Diagnostics> for Failure {
     fn from(mistakes: Diagnostics) -> Self {
         Self::Texts(mistakes)
+    }
+}
+
+impl From<Vec<Diagnostic>> for Failure {
+    fn from(mistakes: Vec<Diagnostic>) -> Self {
+        let mut all = Diagnostics::default();
+        all.extend(mistakes);
+        Self::Texts(all)
     }
 }
 
@@ -171,8 +179,4 @@ fn remarks(documents: &Documents) -> Answer {
         policies.policies().iter().map(|policy| lint_policy(&policies, policy)).collect();
     let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();
     Ok(json!({"mistakes": [], "conventions": all(&conventions), "policies": all(&policies)}))
-}
-
-fn yaml(value: &impl Serialize) -> String {
-    serde_saphyr::to_string(value).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Agreement of the phase with the conditions.
+//! Agreement of the phase with the conditions, and which phase results from a written one.
 
 use crate::policy::convention::{Convention, PhaseRules, PhaseValue, REQUESTED, Rule, STORED};
 
@@ -73,4 +73,35 @@ pub(crate) fn repaired<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Opti
     };
     let found = by_evidence.or_else(by_steps).map(|phase| phase.name.as_str());
     found.or(rules.default.as_deref())
+}
+
+/// The decision about the phase of an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Choice<'p> {
+    /// The convention imposes this phase, independent of the writer.
+    Imposed(&'p PhaseValue),
+    /// No phase is written: the convention's default, if it has one.
+    Default(Option<&'p str>),
+    /// The evidence contradicts the written phase.
+    Contradicted(&'p PhaseValue),
+    /// The written phase stays.
+    Written,
+}
+
+/// Chooses the phase from the evidence and the written phase.
+pub(super) fn choose<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Choice<'p> {
+    if let Some(phase) = imposed(rules, facts) {
+        return Choice::Imposed(phase);
+    }
+    if facts.phase.is_none() {
+        return Choice::Default(rules.default.as_deref());
+    }
+    contradicted(rules, facts).map_or(Choice::Written, Choice::Contradicted)
+}
+
+/// The phase that the convention imposes.
+pub(crate) fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p PhaseValue> {
+    rules.phases.iter().find(|phase| {
+        phase.imposed.as_ref().is_some_and(|imposed| facts.ask(&imposed.when) == Truth::True)
+    })
 }

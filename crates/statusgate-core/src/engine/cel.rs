@@ -32,19 +32,16 @@ const MAX_VALUES: u64 = 10_000;
 /// timeout.
 const MAX_STEPS: u64 = 100_000;
 
-/// Why an expression cannot be evaluated. The text depends only on the object.
-pub(crate) type Reason = String;
-
 /// Whether a rule holds for an object.
 ///
 /// # Errors
-/// The reason why it cannot be evaluated, as a clause.
+/// The reason why it cannot be evaluated, as a clause. It depends only on the object.
 pub(crate) fn holds(
     expression: &Expression,
     object: &Object<'_>,
     old: Option<&Object<'_>>,
     writer: &Writer<'_>,
-) -> Result<bool, Reason> {
+) -> Result<bool, String> {
     let reads = &expression.reads;
     let mut reader = Reader::default();
     let written = reads.written.as_ref().map(|part| reader.object(object, part)).transpose()?;
@@ -200,7 +197,7 @@ impl Reader {
         &mut self,
         object: &'v Object<'_>,
         part: &Part,
-    ) -> Result<Box<dyn Val + 'v>, Reason> {
+    ) -> Result<Box<dyn Val + 'v>, String> {
         let wants = |name: &str| part.covers(&[name]);
         // The spec stays text unless a rule reads it.
         let spec = if wants("spec") { object.spec.tree() } else { None };
@@ -229,7 +226,7 @@ impl Reader {
         &mut self,
         metadata: &'v Metadata<'_>,
         part: Option<&Part>,
-    ) -> Result<Box<dyn Val + 'v>, Reason> {
+    ) -> Result<Box<dyn Val + 'v>, String> {
         let mut members = Members::new();
         let texts = [
             ("name", Some(&metadata.name)),
@@ -255,7 +252,7 @@ impl Reader {
         Ok(Box::new(CelMap::from(members)))
     }
 
-    fn writer<'v>(&mut self, writer: &'v Writer<'_>) -> Result<Box<dyn Val + 'v>, Reason> {
+    fn writer<'v>(&mut self, writer: &'v Writer<'_>) -> Result<Box<dyn Val + 'v>, String> {
         let groups: Vec<_> =
             writer.groups.iter().map(|group| self.text(group)).collect::<Result<_, _>>()?;
         let mut members = Members::new();
@@ -269,7 +266,7 @@ impl Reader {
         &mut self,
         json: &'v Json<'_>,
         part: Option<&Part>,
-    ) -> Result<Box<dyn Val + 'v>, Reason> {
+    ) -> Result<Box<dyn Val + 'v>, String> {
         let part = part.filter(|part| !part.whole);
         match json {
             Json::Null | Json::Deep | Json::Large(_) => self.one(CelNull),
@@ -308,17 +305,17 @@ impl Reader {
         }
     }
 
-    fn text<'v>(&mut self, text: &'v str) -> Result<Box<dyn Val + 'v>, Reason> {
+    fn text<'v>(&mut self, text: &'v str) -> Result<Box<dyn Val + 'v>, String> {
         self.longest = self.longest.max(u64::try_from(text.len()).unwrap_or(u64::MAX));
         self.one(CelString::from(text))
     }
 
-    fn one<'v>(&mut self, value: impl Val + 'v) -> Result<Box<dyn Val + 'v>, Reason> {
+    fn one<'v>(&mut self, value: impl Val + 'v) -> Result<Box<dyn Val + 'v>, String> {
         self.count(1)?;
         Ok(Box::new(value))
     }
 
-    fn count(&mut self, values: u64) -> Result<(), Reason> {
+    fn count(&mut self, values: u64) -> Result<(), String> {
         self.values += values;
         if self.values > MAX_VALUES {
             return Err(format!("it reads more than {MAX_VALUES} values"));
@@ -331,7 +328,7 @@ impl Reader {
 type Members<'v> = HashMap<CelMapKey<'v>, Box<dyn Val + 'v>>;
 
 /// The text of an error. It depends only on the object.
-fn why(error: &ExecutionError) -> Reason {
+fn why(error: &ExecutionError) -> String {
     let operator = |name: &str| name.trim_matches(['_', '@']).replace("[_]", "[…]");
     match error {
         ExecutionError::NoSuchKey(name) => format!("there is no {}", quoted(name)),
@@ -380,7 +377,7 @@ fn why(error: &ExecutionError) -> Reason {
 /// The name of CEL's type of true and false.
 const CEL_BOOL: &str = "bool";
 
-fn needed(got: &str, want: &str) -> Reason {
+fn needed(got: &str, want: &str) -> String {
     format!("{} is used where {} is needed", quoted(got), quoted(want))
 }
 

@@ -60,10 +60,8 @@ fn judge_list<'p: 's, 's, 'a>(
         None | Some(Json::Null) => &[],
         Some(Json::Array(items)) => items.as_slice(),
         Some(other) => {
-            let message = format!("must be a list, it is {}", other.kind());
-            let found = Violation::new(&list.shape_rule, Disposition::Deny, path.field(), message);
-            violations.push(found.cause(Cause::TypeInvalid).at(path.place().into()));
-            return;
+            let found = wrong_shape(list, path.field(), "a list", other);
+            return violations.push(found.at(path.place().into()));
         }
     };
     judge_length(path, items.len(), violations);
@@ -91,10 +89,9 @@ fn judge_list<'p: 's, 's, 'a>(
     let mut in_step = !has_keys && stored.len() <= SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
-            let message = format!("must be an object, it is {}", item.kind());
             let field = format!("{}[{index}]", path.field());
-            let found = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
-            violations.push(found.cause(Cause::TypeInvalid).at(format!("{}[]", path.place())));
+            let found = wrong_shape(list, field, "an object", item);
+            violations.push(found.at(format!("{}[]", path.place())));
             in_step = false;
             continue;
         }
@@ -143,6 +140,18 @@ fn judge_list<'p: 's, 's, 'a>(
     judge_order(path, items, violations);
 }
 
+/// The violation of a list, or of an element, that has another type.
+fn wrong_shape<'p>(
+    list: &'p ConditionList,
+    field: impl Into<String>,
+    expected: &str,
+    found: &Json<'_>,
+) -> Violation<'p> {
+    let message = format!("must be {expected}, it is {}", found.kind());
+    let violation = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
+    violation.cause(Cause::TypeInvalid)
+}
+
 /// Judges the number of elements.
 fn judge_length<'p>(path: Path<'p, '_, '_>, count: usize, violations: &mut dyn Sink<'p>) {
     if let (Some(most), Some(sanction)) = (path.list.max_items, &path.list.too_long)
@@ -185,9 +194,8 @@ fn judge_presence<'p>(
 ) {
     // No type is missing from a status that was never written.
     let written = facts.object.written_status().is_some();
-    let has = |items: &[Json<'_>], known: &ConditionType| {
-        items.iter().any(|item| is_of_type(item, known))
-    };
+    let has =
+        |items: &[Json<'_>], known: &ConditionType| types_of(items).any(|kind| known.matches(kind));
     let holding = |presence: &'p Presence| {
         let (when, sanction) = presence.parts();
         when.is_none_or(|when| facts.ask(when) == Truth::True).then_some(sanction)
@@ -217,9 +225,7 @@ fn judge_presence<'p>(
 fn judge_order<'p>(path: Path<'p, '_, '_>, items: &[Json<'_>], violations: &mut dyn Sink<'p>) {
     let list = path.list;
     let Some(sanction) = &list.order else { return };
-    let kinds = items.iter().filter_map(|item| item.get("type").and_then(Json::as_str));
-    let positions = kinds.filter_map(|kind| list.rank(kind));
-    if !positions.is_sorted() {
+    if !types_of(items).filter_map(|kind| list.rank(kind)).is_sorted() {
         let names: Vec<&str> = list.types.values().map(|known| known.name.as_str()).collect();
         let message = format!("must be in the order {}", names.join(", "));
         let found = Violation::by(sanction, path.field(), message);
@@ -227,6 +233,6 @@ fn judge_order<'p>(path: Path<'p, '_, '_>, items: &[Json<'_>], violations: &mut 
     }
 }
 
-fn is_of_type(item: &Json<'_>, known: &ConditionType) -> bool {
-    item.get("type").and_then(Json::as_str).is_some_and(|kind| known.matches(kind))
+fn types_of<'j>(items: &'j [Json<'_>]) -> impl Iterator<Item = &'j str> {
+    items.iter().filter_map(|item| item.get("type")?.as_str())
 }

@@ -143,17 +143,11 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
 }
 
 fn number_violation(check: &Check, number: f64) -> Option<(Cause, String)> {
-    if let Some(least) = check.minimum
-        && number < least
-    {
-        return Some((Cause::Invalid, format!("must be at least {least}")));
-    }
-    if let Some(most) = check.maximum
-        && number > most
-    {
-        return Some((Cause::Invalid, format!("must be at most {most}")));
-    }
-    None
+    let below = check.minimum.filter(|least| number < *least);
+    let above = check.maximum.filter(|most| number > *most);
+    let message = below.map(|least| format!("must be at least {least}"));
+    let message = message.or_else(|| above.map(|most| format!("must be at most {most}")))?;
+    Some((Cause::Invalid, message))
 }
 
 /// `Unsupported value: "x": supported values: "Ready", …`, as the API server's own enum errors. A similar

@@ -22,7 +22,6 @@
 mod agreement;
 mod because;
 mod cel;
-mod choice;
 mod conditions;
 mod defaults;
 mod draft;
@@ -42,7 +41,6 @@ mod transition;
 mod verdict;
 
 use jiff::Timestamp;
-use json_patch::Patch;
 
 use crate::model::{Subject, Webhook};
 use crate::policy::{PolicySet, Selected};
@@ -50,9 +48,8 @@ use crate::policy::{PolicySet, Selected};
 pub use crate::documents::HealthStatus;
 pub use crate::policy::Action;
 pub use crate::policy::convention::HealthClass;
-pub(crate) use agreement::{admits, reason as disagreement, repaired};
+pub(crate) use agreement::{admits, imposed, reason as disagreement, repaired};
 pub(crate) use cel::holds;
-pub(crate) use choice::imposed;
 pub use evidence::{Facts, Truth, phase_of};
 pub(crate) use evidence::{facts_of, with_element};
 pub(crate) use fields::fits;
@@ -79,16 +76,12 @@ pub fn decide<'p, 'a: 'p>(
     let selected = Selected::of(policies, subject);
     match webhook {
         Webhook::Mutate => {
-            let mutation = mutate::mutate(&selected, subject, &subject.object, now);
-            (verdict.findings, verdict.withheld) = (mutation.findings, mutation.withheld);
-            if !mutation.operations.is_empty() {
-                if mutate::applies(&subject.object, &mutation.operations) {
-                    verdict.status = mutation.status;
-                    verdict.changes = mutation.changes;
-                    verdict.patch = Some(Patch(mutation.operations));
-                } else {
-                    verdict.patch_failed = true;
-                }
+            verdict = mutate::mutate(&selected, subject, &subject.object, now);
+            if verdict.patch.as_ref().is_some_and(|patch| !mutate::applies(&subject.object, patch))
+            {
+                let Verdict { findings, withheld, .. } = verdict;
+                let patch_failed = true;
+                verdict = Verdict { findings, withheld, patch_failed, ..Verdict::default() };
             }
         }
         Webhook::Validate | Webhook::Mandatory | Webhook::Agreement => {

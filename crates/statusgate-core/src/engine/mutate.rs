@@ -6,52 +6,40 @@
 use std::cell::Cell;
 
 use jiff::Timestamp;
-use json_patch::PatchOperation;
+use json_patch::{Patch, PatchOperation};
 use serde_json::json;
 
 use crate::model::{Json, Object, Pointer, Subject, same_instant};
 use crate::policy::convention::{Backfill, PhaseRules, PhaseValue, Since};
-use crate::policy::{Action, Id, Policy, Selected, Step};
+use crate::policy::{Action, Policy, Selected, Step};
 
-use super::agreement;
+use super::agreement::{self, Choice, choose};
 use super::because::quoted;
-use super::choice::{Choice, choose};
 use super::defaults::{Defaults, is_idle};
 use super::draft::Draft;
 use super::evidence::{Facts, facts_of, phase_path};
-use super::{Cause, Change, Finding};
-
-/// The result of the mutating webhook for an object.
-#[derive(Debug, Default)]
-pub(super) struct Mutation<'p, 'a> {
-    /// The new status; `None` if nothing changes.
-    pub(super) status: Option<Json<'a>>,
-    /// The patch that results in this status.
-    pub(super) operations: Vec<PatchOperation>,
-    /// The reasons of the operations, each with its policy.
-    pub(super) changes: Vec<(&'p Id, Change)>,
-    pub(super) findings: Vec<Finding<'p>>,
-    /// The names of the defaults that were not set because they would contradict the phase.
-    pub(super) withheld: Vec<&'p str>,
-}
+use super::{Cause, Change, Finding, Verdict};
 
 /// Mutates an object: the subject's own, or the same with another status.
-pub(super) fn mutate<'p, 'a>(
+pub(super) fn mutate<'p, 'a: 'p>(
     selected: &Selected<'p>,
     subject: &Subject<'a>,
     object: &Object<'a>,
     now: i64,
-) -> Mutation<'p, 'a> {
+) -> Verdict<'p> {
+    let verdict = Verdict::default();
     // The validating webhook rejects a status that is not an object.
     if !matches!(object.status, None | Some(Json::Null | Json::Object(_))) {
-        return Mutation::default();
+        return verdict;
     }
-    let mutation = Mutation::default();
-    let (changed, in_lists) = (None, Cell::new(0));
-    let mut run = Run { selected, subject, now, base: object, changed, in_lists, mutation };
+    let (changed, in_lists, operations) = (None, Cell::new(0), Vec::new());
+    let mut run =
+        Run { selected, subject, now, base: object, changed, in_lists, operations, verdict };
     run.restore();
     run.settle();
-    Mutation { status: run.changed.and_then(|object| object.status), ..run.mutation }
+    let status = run.changed.and_then(|object| object.status);
+    let patch = Some(Patch(run.operations)).filter(|patch| !patch.is_empty());
+    Verdict { status, patch, ..run.verdict }
 }
 
 /// Whether a patch applies to its object. Otherwise the API server returns status 500 to the user, even
@@ -74,7 +62,9 @@ struct Run<'r, 'p, 'a> {
     changed: Option<Object<'a>>,
     /// The bytes of text that were added to lists.
     in_lists: Cell<usize>,
-    mutation: Mutation<'p, 'a>,
+    /// The patch that results in the changed status.
+    operations: Vec<PatchOperation>,
+    verdict: Verdict<'p>,
 }
 
 impl<'p, 'a> Run<'_, 'p, 'a> {
@@ -90,7 +80,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     fn take(&mut self, finished: Option<(Json<'a>, Vec<PatchOperation>)>) {
         if let Some((status, operations)) = finished {
             self.changed = Some(self.object().with_status(Some(status)));
-            self.mutation.operations.extend(operations);
+            self.operations.extend(operations);
         }
     }
 
@@ -125,7 +115,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         for (_, policy) in self.selected.policies() {
             for path in &policy.preserve {
                 if restore(policy, path, self.subject, &mut draft) {
-                    self.mutation.changes.push((&policy.name, Change::Restored));
+                    self.verdict.changes.push((&policy.name, Change::Restored));
                 }
             }
         }
@@ -144,13 +134,13 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         Defaults { convention, facts: &facts, subject, now: self.now }.set(default, &mut draft);
         let Some(finished) = draft.finish() else { return false };
         let next = self.object().with_status(Some(finished.0));
-        self.mutation.withheld.retain(|name| *name != default.name);
+        self.verdict.withheld.retain(|name| *name != default.name);
         if self.contradicts(&next) {
-            self.mutation.withheld.push(&default.name);
+            self.verdict.withheld.push(&default.name);
             return false;
         }
-        self.mutation.operations.extend(finished.1);
-        self.mutation.changes.push((&policy.name, Change::Default));
+        self.operations.extend(finished.1);
+        self.verdict.changes.push((&policy.name, Change::Default));
         self.changed = Some(next);
         true
     }
@@ -174,11 +164,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             return false; // The validating webhook rejects it.
         }
         let (phase, origin, finding) = match choose(rules, &facts) {
-            Choice::Imposed(phase) => {
-                let since = phase.imposed.as_ref().map(|imposed| imposed.since);
-                (Some(&*phase.name), since.map_or(PhaseOrigin::Default, PhaseOrigin::Imposed), None)
-            }
-            Choice::Default(default) => (default, PhaseOrigin::Default, None),
+            Choice::Imposed(phase) => (Some(&*phase.name), Change::Imposed, None),
+            Choice::Default(default) => (default, Change::Default, None),
             Choice::Contradicted(phase) if self.repairs(policy, rules, phase) => {
                 match agreement::repaired(rules, &facts) {
                     Some(repaired) => {
@@ -195,25 +182,25 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                             action: Action::Repair,
                             others: Vec::new(),
                         };
-                        (Some(repaired), PhaseOrigin::Repair, Some(finding))
+                        (Some(repaired), Change::Repair, Some(finding))
                     }
-                    None => (facts.phase, PhaseOrigin::Writer, None),
+                    None => (facts.phase, Change::Time, None),
                 }
             }
-            Choice::Contradicted(_) | Choice::Written => (facts.phase, PhaseOrigin::Writer, None),
+            Choice::Contradicted(_) | Choice::Written => (facts.phase, Change::Time, None),
         };
         let Some(phase) = phase else { return false };
         let change = if facts.phase == Some(phase) {
             Change::Time
         } else {
             draft.set(path, phase.into());
-            origin.change()
+            origin
         };
         self.keep_time(rules, &facts, (phase, origin), &mut draft);
         let finished = draft.finish();
-        self.mutation.findings.extend(finding);
+        self.verdict.findings.extend(finding);
         let changed = finished.is_some();
-        self.mutation.changes.extend(changed.then_some((&policy.name, change)));
+        self.verdict.changes.extend(changed.then_some((&policy.name, change)));
         self.take(finished);
         changed
     }
@@ -235,11 +222,13 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     /// An unchanged phase keeps its time even if the writer removes it. A changed phase gets a new time
     /// unless the writer gives one. Only a change in this request uses the clock. The next write restores
     /// the stored time, so the clock causes no further writes.
+    ///
+    /// `origin` is why the object has the phase: [`Change::Time`] if the writer chose it.
     fn keep_time(
         &self,
         rules: &PhaseRules,
         facts: &Facts<'_, '_>,
-        (phase, origin): (&str, PhaseOrigin),
+        (phase, origin): (&str, Change),
         draft: &mut Draft<'_, '_>,
     ) {
         let Some(time) = &rules.transition_time else { return };
@@ -257,9 +246,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             old.and_then(|old| old.at_status(path)?.as_str()).filter(|time| !time.is_empty());
         let time = if facts.old_phase == Some(phase) {
             // The writer gave this time to another phase, which the webhook replaced.
-            let misplaced = |written, stored: &str| {
-                origin != PhaseOrigin::Writer && !same_instant(written, stored)
-            };
+            let misplaced =
+                |written, stored: &str| origin != Change::Time && !same_instant(written, stored);
             match (written, stored) {
                 (None, Some(stored)) => stored.to_owned(),
                 (Some(written), Some(stored)) if misplaced(written, stored) => stored.to_owned(),
@@ -272,13 +260,15 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                 return;
             }
             // The writer gave this time to a phase that the imposed one replaced.
-            let displaced = matches!(origin, PhaseOrigin::Imposed(_)) && facts.phase != Some(phase);
+            let displaced = origin == Change::Imposed && facts.phase != Some(phase);
             let given = written
                 .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
             if given && !displaced {
                 return;
             }
-            match self.time_of_change(origin) {
+            let imposed = rules.find(phase).and_then(|phase| phase.imposed.as_ref());
+            let imposed = imposed.filter(|_| origin == Change::Imposed);
+            match self.time_of_change(imposed.map(|imposed| imposed.since)) {
                 Some(time) => time,
                 None => return,
             }
@@ -288,39 +278,15 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
     }
 
-    fn time_of_change(&self, origin: PhaseOrigin) -> Option<String> {
+    /// The time since which a phase is imposed, or now.
+    fn time_of_change(&self, imposed: Option<Since>) -> Option<String> {
         let metadata = &self.subject.object.metadata;
-        match origin {
-            PhaseOrigin::Imposed(Since::DeletionTimestamp) => {
-                metadata.deletion_timestamp.as_deref().map(str::to_owned)
-            }
-            PhaseOrigin::Imposed(Since::CreationTimestamp) => {
-                metadata.creation_timestamp.as_deref().map(str::to_owned)
-            }
-            _ => Timestamp::from_second(self.now).ok().map(|now| now.to_string()),
-        }
-    }
-}
-
-/// The origin of a phase.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PhaseOrigin {
-    Writer,
-    Default,
-    Imposed(Since),
-    Repair,
-}
-
-impl PhaseOrigin {
-    /// The reason of a change of the phase.
-    const fn change(self) -> Change {
-        match self {
-            Self::Default => Change::Default,
-            Self::Imposed(_) => Change::Imposed,
-            Self::Repair => Change::Repair,
-            // The writer's own phase is not changed.
-            Self::Writer => Change::Time,
-        }
+        let time = match imposed {
+            Some(Since::DeletionTimestamp) => &metadata.deletion_timestamp,
+            Some(Since::CreationTimestamp) => &metadata.creation_timestamp,
+            None => return Timestamp::from_second(self.now).ok().map(|now| now.to_string()),
+        };
+        time.as_deref().map(str::to_owned)
     }
 }
 

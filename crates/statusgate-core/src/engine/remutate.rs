@@ -22,7 +22,7 @@ impl<'a> Judging<'_, '_, 'a> {
     pub(super) fn mutated_without<'w>(
         &self,
         paths: impl IntoIterator<Item = &'w Pointer>,
-    ) -> Option<Json<'a>> {
+    ) -> Option<Json<'_>> {
         let Subject { object, old, .. } = self.subject;
         let mut status = object.status.clone().unwrap_or(Json::Null);
         for path in paths {
@@ -32,7 +32,7 @@ impl<'a> Judging<'_, '_, 'a> {
         self.mutated(Some(status))
     }
 
-    fn mutated(&self, status: Option<Json<'a>>) -> Option<Json<'a>> {
+    fn mutated(&self, status: Option<Json<'a>>) -> Option<Json<'_>> {
         let object = self.subject.object.with_status(status);
         mutate(self.selected, self.subject, &object, self.mutation_time()).status
     }

@@ -5,9 +5,8 @@ use crate::model::{Object, Resource};
 use crate::policy::Policy;
 use crate::policy::convention::PhaseValue;
 
-use super::agreement;
+use super::agreement::{self, Choice, choose};
 use super::because::quoted;
-use super::choice::{Choice, choose};
 use super::evidence::{facts_of, phase_of, phase_path};
 
 /// The phase of an object, and the phases that its evidence allows.

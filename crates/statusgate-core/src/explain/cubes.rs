@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexSet;
+
 use super::facts::{Answer, Represents, Space};
 
 /// One line: for each fact the answers that it covers (as bits), and the outcome.
@@ -68,12 +70,12 @@ const MAX_EXPANDED: usize = 256;
 fn expand(space: &Space, rows: &[Row], cubes: Vec<Cube>) -> Vec<Cube> {
     let mut strides = vec![1; space.facts.len()];
     for at in (1..strides.len()).rev() {
-        strides[at - 1] = strides[at] * space.answers[at].len();
+        strides[at - 1] = strides[at] * space.facts[at].len();
     }
     let mut general: Vec<Cube> = Vec::new();
     for mut cube in cubes {
         for fact in 0..space.facts.len() {
-            for answer in 0..space.answers[fact].len() {
+            for answer in 0..space.facts[fact].len() {
                 if cube.includes(fact, answer) {
                     continue;
                 }
@@ -175,7 +177,7 @@ impl Cube {
 
     /// The answers of a fact in words; empty if the fact makes no difference.
     pub fn label(&self, space: &Space, fact: usize) -> String {
-        let Some(answers) = space.answers.get(fact) else { return String::new() };
+        let Some((_, answers)) = space.facts.get_index(fact) else { return String::new() };
         let (inside, outside): (Vec<usize>, Vec<usize>) =
             (0..answers.len()).partition(|at| self.includes(fact, *at));
         let words = |places: &[usize]| super::words::any_of(labels(answers, places).into_iter());
@@ -191,7 +193,7 @@ impl Cube {
 }
 
 /// The labels of some answers. All reasons of a condition are shown as its status alone.
-fn labels(answers: &[Answer], places: &[usize]) -> Vec<String> {
+fn labels(answers: &[Answer], places: &[usize]) -> IndexSet<String> {
     let status = |answer: &Answer| match answer {
         Answer::Condition { status, .. } => Some(*status),
         _ => None,
@@ -199,19 +201,13 @@ fn labels(answers: &[Answer], places: &[usize]) -> Vec<String> {
     let of_status = |wanted| {
         answers.iter().enumerate().filter(move |(_, answer)| status(answer) == Some(wanted))
     };
-    let mut labels: Vec<String> = Vec::new();
-    for answer in places.iter().filter_map(|at| answers.get(*at)) {
-        let label = match status(answer) {
-            Some(status) if of_status(status).all(|(at, _)| places.contains(&at)) => {
-                status.name().to_owned()
-            }
-            _ => answer.label(),
-        };
-        if !labels.contains(&label) {
-            labels.push(label);
+    let label = |answer: &Answer| match status(answer) {
+        Some(status) if of_status(status).all(|(at, _)| places.contains(&at)) => {
+            status.name().to_owned()
         }
-    }
-    labels
+        _ => answer.label(),
+    };
+    places.iter().filter_map(|at| answers.get(*at)).map(label).collect()
 }
 
 /// Whether one of some answers represents all values that no predicate names: "not another" is unclear.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::facts::{Answer, Fact, Space};
+use super::facts::{Fact, Space};
 use super::page::MAX_COMBINATIONS;
 use super::table::{Table, has_evidence};
 use crate::documents::StatusConvention;
@@ -52,7 +52,7 @@ fn table(convention: &Convention) -> Value {
             Ok(table) => {
                 let violated = table.collapsed(|_, firing| (!firing.is_empty()).then_some(()));
                 let rows = violated.iter().map(|(cube, ())| {
-                    let answers = table.space.answers.iter().enumerate();
+                    let answers = table.space.facts.values().enumerate();
                     let row = answers.map(|(fact, answers)| -> Value {
                         let chosen = answers.iter().enumerate();
                         let chosen = chosen.filter(|(at, _)| cube.includes(fact, *at));
@@ -87,8 +87,7 @@ fn phase_table(rules: &PhaseRules, table: &Table<super::table::PhaseOutcome>) ->
     });
     let rows = table.rows.iter().enumerate().filter_map(|(number, outcome)| {
         let combination = table.space.combination(number);
-        let cells = table.space.answers.iter().zip(combination);
-        let cells = cells.filter_map(|(answers, at)| answers.get(at).map(Answer::label));
+        let cells = table.space.chosen(&combination).map(|(_, answer)| answer.label());
         let row: Value = cells.map(Value::from).chain([json!((*outcome)?)]).collect();
         Some(row)
     });
@@ -100,7 +99,7 @@ fn phase_table(rules: &PhaseRules, table: &Table<super::table::PhaseOutcome>) ->
 }
 
 fn facts(space: &Space) -> Value {
-    space.facts.iter().map(Fact::label).map(Value::from).collect()
+    space.facts.keys().map(Fact::label).map(Value::from).collect()
 }
 
 fn too_large(space: &Space) -> Value {

@@ -10,7 +10,7 @@ mod collector;
 mod fitting;
 mod sample;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::language::{Glob, MemberOf, Observed, Predicate};
 use crate::model::{ConditionStatus, Pointer};
@@ -117,10 +117,8 @@ pub enum Represents {
 /// Facts with their answers: the space of their combinations.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
-    /// The facts, in the order in which tables show them.
-    pub facts: Vec<Fact>,
-    /// The answers of each.
-    pub answers: Vec<Vec<Answer>>,
+    /// The facts with their answers, in the order in which tables show them.
+    pub facts: IndexMap<Fact, Vec<Answer>>,
     /// The list with the judged elements, if rules judge the elements of a list.
     pub element_of: Option<Pointer>,
     /// The number of conditions with a query for any change. Combinations do not contain all changes.
@@ -150,80 +148,70 @@ impl Fact {
                 | Self::Member { old: true, .. }
         )
     }
+
+    /// The same of the written object.
+    pub(crate) fn written(&self) -> Self {
+        let mut fact = self.clone();
+        if let Self::Phase { old }
+        | Self::Condition { old, .. }
+        | Self::Field { old, .. }
+        | Self::Member { old, .. } = &mut fact
+        {
+            *old = false;
+        }
+        fact
+    }
 }
 
 impl Space {
     /// The number of combinations; `None` above the limit.
     pub fn size(&self) -> Option<usize> {
-        let product = self
-            .answers
-            .iter()
-            .try_fold(1_usize, |product, answers| product.checked_mul(answers.len()))?;
-        let narrow = self.answers.iter().all(|answers| answers.len() <= MAX_ANSWERS);
+        let mut counts = self.facts.values().map(Vec::len);
+        let product = counts.clone().try_fold(1_usize, usize::checked_mul)?;
+        let narrow = counts.all(|count| count <= MAX_ANSWERS);
         (narrow && product <= MAX_COMBINATIONS).then_some(product)
     }
 
     /// The combination with a number below [`Self::size`]: for each fact the index of an answer.
     pub fn combination(&self, mut number: usize) -> Vec<usize> {
         let mut combination = vec![0; self.facts.len()];
-        for (place, answers) in combination.iter_mut().zip(&self.answers).rev() {
+        for (place, answers) in combination.iter_mut().zip(self.facts.values()).rev() {
             *place = number % answers.len();
             number /= answers.len();
         }
         combination
     }
 
-    /// All numbers below `size`, each once. Neighbours differ in many facts, so that a search that can succeed
-    /// in many places succeeds early.
-    pub(crate) fn scattered(size: usize) -> impl Iterator<Item = usize> {
+    /// The numbers of all combinations, or of `most`, each once. Neighbours differ in many facts, so that a search
+    /// that can succeed in many places succeeds early.
+    pub(crate) fn scattered(&self, most: usize) -> impl Iterator<Item = usize> + use<> {
+        let size = self.size().unwrap_or(most);
         // Steps of a prime that does not divide the size reach every number.
         let stride =
             [7919, 7907, 7901, 7883].into_iter().find(|prime| !size.is_multiple_of(*prime));
-        (0..size).map(move |step| step * stride.unwrap_or(1) % size)
+        (0..size.min(most)).map(move |step| step * stride.unwrap_or(1) % size)
     }
 
     /// The answer of a combination to a fact.
     pub fn answer(&self, fact: &Fact, combination: &[usize]) -> Option<&Answer> {
-        let at = self.facts.iter().position(|known| known == fact)?;
-        self.answers.get(at)?.get(*combination.get(at)?)
+        let (at, _, answers) = self.facts.get_full(fact)?;
+        answers.get(*combination.get(at)?)
     }
 
-    /// Adds a fact that is not there yet.
-    pub(crate) fn add(&mut self, fact: Fact, answers: Vec<Answer>) {
-        if !self.facts.contains(&fact) {
-            self.facts.push(fact);
-            self.answers.push(answers);
-        }
+    /// The facts of a combination, each with its answer.
+    pub(crate) fn chosen<'s>(
+        &'s self,
+        combination: &'s [usize],
+    ) -> impl Iterator<Item = (&'s Fact, &'s Answer)> {
+        let facts = self.facts.iter().zip(combination);
+        facts.filter_map(|((fact, answers), at)| Some((fact, answers.get(*at)?)))
     }
 
     /// Adds the stored phase.
     pub(crate) fn add_stored_phase(&mut self, convention: &Convention) {
         let mut collector = Collector::new(convention, "");
         collector.fact(Fact::Phase { old: true });
-        let space = collector.into_space();
-        space
-            .facts
-            .into_iter()
-            .zip(space.answers)
-            .for_each(|(fact, answers)| self.add(fact, answers));
-    }
-
-    pub(crate) fn retain(&mut self, wanted: impl Fn(&Fact) -> bool) {
-        let kept = self.facts.drain(..).zip(self.answers.drain(..));
-        (self.facts, self.answers) = kept.filter(|(fact, _)| wanted(fact)).unzip();
-    }
-
-    /// Keeps only some of the answers of a member of the element.
-    pub(crate) fn narrow(&mut self, member: &str, wanted: impl Fn(&Answer) -> bool) {
-        for (fact, answers) in self.facts.iter().zip(&mut self.answers) {
-            if matches!(fact, Fact::Member { old: false, name } if name == member) {
-                answers.retain(&wanted);
-            }
-        }
-    }
-
-    pub(crate) fn remove(&mut self, unwanted: &Fact) {
-        self.retain(|fact| fact != unwanted);
+        self.facts.extend(collector.into_space().facts);
     }
 }
 
@@ -248,7 +236,7 @@ impl Fact {
 
 impl Answer {
     /// The value, if the answer is one.
-    pub(crate) fn into_value(self) -> Option<serde_json::Value> {
+    pub(crate) fn value(&self) -> Option<&serde_json::Value> {
         match self {
             Self::Value { value, .. } => Some(value),
             _ => None,

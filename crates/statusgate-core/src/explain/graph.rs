@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::clauses::{Clause, rules};
-use super::facts::{Answer, Fact, Question, version_of};
+use super::facts::{Answer, Fact, version_of};
+use super::line::rules;
 use super::scene::Stage;
 use super::table::{Table, has_evidence, space_of};
 use super::words;
@@ -32,26 +32,27 @@ impl Graph {
             remarks: vec![vec![Vec::new(); count]; count + 1],
             phases,
         };
-        graph.remark(convention);
+        graph.remark(convention, rules);
         Some(graph)
     }
 
     /// As data: the phases, those that can be the first, those that every other phase may become, and the other moves
     /// with the rules that judge them.
     pub fn to_json(&self) -> Value {
+        let moves = self.other_moves().into_iter();
+        let moves = moves.map(|(from, to, rules)| json!({"from": from, "to": to, "rules": rules}));
+        json!({
+            "phases": self.phases,
+            "first": self.at_first(),
+            "fromAll": self.reached_from_all(),
+            "moves": moves.collect::<Value>(),
+        })
+    }
+
+    /// The phases that can be the first.
+    fn at_first(&self) -> Vec<usize> {
         let count = self.phases.len();
-        let from_all = self.reached_from_all();
-        let at_first: Vec<usize> = (0..count).filter(|to| self.allowed[count][*to]).collect();
-        let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
-        let moves = pairs.filter_map(|(from, to)| {
-            let rules = &self.remarks[from][to];
-            let is_drawn = from != to
-                && self.allowed[from][to]
-                && (!rules.is_empty() || !from_all.contains(&to));
-            is_drawn.then(|| json!({"from": from, "to": to, "rules": rules}))
-        });
-        let moves: Value = moves.collect();
-        json!({"phases": self.phases, "first": at_first, "fromAll": from_all, "moves": moves})
+        (0..count).filter(|to| self.allowed[count][*to]).collect()
     }
 
     /// The phases that every other phase may become.
@@ -62,65 +63,61 @@ impl Graph {
         from_all.collect()
     }
 
+    /// The other allowed moves, and those that some rules judge.
+    fn other_moves(&self) -> Vec<(usize, usize, &[String])> {
+        let (count, from_all) = (self.phases.len(), self.reached_from_all());
+        let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+        let moves = pairs.filter(|(from, to)| from != to && self.allowed[*from][*to]);
+        let moves = moves.map(|(from, to)| (from, to, self.remarks[from][to].as_slice()));
+        moves.filter(|(_, to, rules)| !rules.is_empty() || !from_all.contains(to)).collect()
+    }
+
     /// As a `stateDiagram-v2`. A move that every other phase may make is drawn once.
     pub fn to_mermaid(&self) -> String {
         let mut out = "stateDiagram-v2\n".to_owned();
-        let count = self.phases.len();
-        let from_all = self.reached_from_all();
+        let (at_first, from_all) = (self.at_first(), self.reached_from_all());
         if !from_all.is_empty() {
             out.push_str("    state \"any phase\" as any\n");
         }
-        let at_first = (0..count).filter(|to| self.allowed[count][*to]);
-        let at_first: Vec<&str> = at_first.map(|to| self.phases[to].as_str()).collect();
-        if at_first.len() == count && !from_all.is_empty() {
-            out.push_str("    [*] --> any\n");
+        let mut draw = |from: &str, to: &str| out.push_str(&format!("    {from} --> {to}\n"));
+        if at_first.len() == self.phases.len() && !from_all.is_empty() {
+            draw("[*]", "any");
         } else {
-            at_first.iter().for_each(|to| out.push_str(&format!("    [*] --> {to}\n")));
+            at_first.iter().for_each(|to| draw("[*]", &self.phases[*to]));
         }
-        for to in &from_all {
-            out.push_str(&format!("    any --> {}\n", self.phases[*to]));
-        }
-        for from in 0..count {
-            for to in (0..count).filter(|to| *to != from && self.allowed[from][*to]) {
-                let remarks = self.remarks[from][to].join(", ");
-                if remarks.is_empty() && from_all.contains(&to) {
-                    continue;
-                }
-                let label = if remarks.is_empty() { remarks } else { format!(": {remarks}") };
-                out.push_str(&format!(
-                    "    {} --> {}{label}\n",
-                    self.phases[from], self.phases[to]
-                ));
+        from_all.iter().for_each(|to| draw("any", &self.phases[*to]));
+        for (from, to, rules) in self.other_moves() {
+            let (from, to) = (&self.phases[from], &self.phases[to]);
+            match rules {
+                [] => draw(from, to),
+                rules => draw(from, &format!("{to}: {}", rules.join(", "))),
             }
         }
         out
     }
 
     /// Adds the rules that judge some moves and not others.
-    fn remark(&mut self, convention: &Convention) {
+    fn remark(&mut self, convention: &Convention, phases: &PhaseRules) {
         let old = Fact::Phase { old: true };
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
         for clause in rules(convention) {
             let question = clause.question();
             let space = space_of(convention, &version, &[question]);
-            let (Some(size), true) = (space.size(), space.facts.contains(&old)) else { continue };
+            let (Some(size), true) = (space.size(), space.facts.contains_key(&old)) else {
+                continue;
+            };
             let mut moves: Vec<(usize, usize)> = Vec::new();
             for number in 0..size {
                 let combination = space.combination(number);
-                let phase = |old| space.answer(&Fact::Phase { old }, &combination);
-                let place = |answer: Option<&Answer>| match answer {
-                    Some(Answer::Value { value, .. }) => {
-                        self.phases.iter().position(|name| value.as_str() == Some(name))
-                    }
-                    _ => None,
+                let phase = |old| {
+                    index_of(phases, space.answer(&Fact::Phase { old }, &combination)?.value()?)
                 };
-                let (Some(from), Some(to)) = (place(phase(true)), place(phase(false))) else {
-                    continue;
-                };
+                let (Some(from), Some(to)) = (phase(true), phase(false)) else { continue };
+                let scene = || stage.scene(&space, &combination);
                 if from != to
                     && !moves.contains(&(from, to))
-                    && fires(&stage, &space, &combination, &question)
+                    && scene().is_some_and(|scene| stage.holds(&scene, &question))
                 {
                     moves.push((from, to));
                 }
@@ -128,24 +125,17 @@ impl Graph {
             // A rule that judges all moves does not distinguish them.
             let count = self.phases.len();
             if moves.len() < count * count.saturating_sub(1) {
-                moves.into_iter().for_each(|(from, to)| self.say(from, to, &clause));
+                let (action, name) = (words::action(clause.action), words::short_id(clause.id));
+                for (from, to) in moves {
+                    self.remarks[from][to].push(format!("{action} {name}"));
+                }
             }
         }
     }
-
-    fn say(&mut self, from: usize, to: usize, clause: &Clause<'_>) {
-        let name = words::short_id(clause.id);
-        self.remarks[from][to].push(format!("{} {name}", words::action(clause.action)));
-    }
 }
 
-fn fires(
-    stage: &Stage<'_>,
-    space: &super::facts::Space,
-    combination: &[usize],
-    question: &Question<'_>,
-) -> bool {
-    stage.scene(space, combination).is_some_and(|scene| stage.holds(&scene, question))
+fn index_of(rules: &PhaseRules, name: &Value) -> Option<usize> {
+    rules.phases.iter().position(|phase| *name == *phase.name)
 }
 
 /// `[from][to]`, the last row for no phase.
@@ -163,17 +153,15 @@ fn allowed(convention: &Convention, rules: &PhaseRules) -> Vec<Vec<bool>> {
     }
     let Ok(table) = Table::of_phase(convention, rules) else { return all };
     let old = Fact::Phase { old: true };
-    if !table.space.facts.contains(&old) {
+    if !table.space.facts.contains_key(&old) {
         return all;
     }
     let mut allowed = vec![vec![false; count]; count + 1];
     for (number, outcome) in table.iter() {
         let combination = table.space.combination(number);
-        let from = match table.space.answer(&old, &combination) {
-            Some(Answer::Value { value, .. }) => {
-                rules.phases.iter().position(|phase| value.as_str() == Some(&phase.name))
-            }
-            _ => Some(count),
+        let from = match table.space.answer(&old, &combination).and_then(Answer::value) {
+            Some(name) => index_of(rules, name),
+            None => Some(count),
         };
         let Some(row) = from.and_then(|from| allowed.get_mut(from)) else { continue };
         for (cell, admissible) in row.iter_mut().zip(&outcome.admissible) {

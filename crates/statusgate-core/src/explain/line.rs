@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 
-use super::clauses::{Clause, rules};
+use super::facts::Question;
 use super::words;
 use crate::language::{Condition, Predicate};
+use crate::model::Pointer;
 use crate::policy::convention::{
-    ConditionList, ConditionType, Convention, Generation, PhaseRules, Presence, ReasonRow,
-    Sanction, TransitionTime, Trigger,
+    ConditionList, ConditionType, Convention, Generation, PhaseRules, Presence, Sanction,
+    TransitionTime, Trigger,
 };
 use crate::policy::{Check, Disposition, Field, Policy};
 
@@ -44,6 +45,54 @@ pub(crate) enum Scope {
     Other,
 }
 
+/// A rule that is violated if a predicate definitely holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Clause<'c> {
+    /// The rule id.
+    pub(crate) id: &'c str,
+    /// The violation.
+    pub(crate) when: Cow<'c, Predicate>,
+    /// The list of its conditions, if it is not the first one.
+    pub(crate) list: Option<&'c ConditionList>,
+    /// Whether it judges each element of the list.
+    pub(crate) of_element: bool,
+    /// What happens.
+    pub(crate) action: Disposition,
+    /// The writes that it judges, if it declares them.
+    pub(crate) trigger: Option<&'c Trigger>,
+    /// The field that its message names, if it is a rule.
+    pub(crate) path: Option<&'c Pointer>,
+}
+
+/// The clauses of a convention, in the order in which the engine judges them.
+pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
+    lines(convention).into_iter().filter_map(|line| line.proof).collect()
+}
+
+/// The clauses that are rules.
+pub(crate) fn rules(convention: &Convention) -> impl Iterator<Item = Clause<'_>> {
+    convention.rules.iter().map(|rule| Clause {
+        id: &rule.rule,
+        when: Cow::Borrowed(&rule.when),
+        list: rule.list.as_ref().and_then(|path| convention.list_of_any_version(path)),
+        of_element: false,
+        action: rule.action,
+        trigger: rule.trigger.as_ref(),
+        path: rule.path.as_deref(),
+    })
+}
+
+impl Clause<'_> {
+    pub(crate) fn question(&self) -> Question<'_> {
+        Question { predicate: &self.when, list: self.list, of_element: self.of_element }
+    }
+
+    /// Whether it can reject a write: always, or as a disagreement under a policy with `disagreement: Deny`.
+    pub(crate) fn can_reject(&self) -> bool {
+        self.action.can_deny()
+    }
+}
+
 /// Everything that can be wrong under a convention, in the order in which the engine judges it.
 pub(crate) fn lines(convention: &Convention) -> Vec<Line<'_>> {
     let mut lines = Lines { lines: Vec::new(), scope: Scope::Other, subject: None };
@@ -67,7 +116,9 @@ pub(crate) fn lines(convention: &Convention) -> Vec<Line<'_>> {
     lines.fields(&convention.fields);
     for (rule, clause) in convention.rules.iter().zip(rules(convention)) {
         lines.add(&rule.rule, rule.action, rule.when.in_words());
-        lines.prove(clause);
+        if let Some(line) = lines.lines.last_mut() {
+            (line.judges, line.proof) = (clause.trigger, Some(clause));
+        }
     }
     lines.lines
 }
@@ -76,11 +127,8 @@ pub(crate) fn lines(convention: &Convention) -> Vec<Line<'_>> {
 pub(crate) fn lines_of_policy(policy: &Policy) -> Vec<Line<'_>> {
     let mut lines = Lines { lines: Vec::new(), scope: Scope::Other, subject: None };
     lines.fields(&policy.fields);
-    for (rule, owner) in policy
-        .owner_rule
-        .iter()
-        .flat_map(|rule| policy.owners.iter().map(move |owner| (rule, owner)))
-    {
+    for owner in &policy.owners {
+        let Some(rule) = &policy.owner_rule else { continue };
         let writers = owner.writers.users.iter().chain(&owner.writers.groups);
         let writers = words::any_of(writers.map(ToString::to_string));
         let what = format!("a writer other than {writers} changes {}", owner.path.field());
@@ -119,10 +167,11 @@ impl<'c> Lines<'c> {
         }
     }
 
-    fn prove(&mut self, proof: Clause<'c>) {
-        if let Some(line) = self.lines.last_mut() {
-            line.judges = proof.trigger;
-            line.proof = Some(proof);
+    /// Adds the violation of the last line as a predicate.
+    fn prove(&mut self, when: Cow<'c, Predicate>, list: &'c ConditionList, of_element: bool) {
+        if let Some(Line { id, action, proof, .. }) = self.lines.last_mut() {
+            let (action, list) = (*action, Some(list));
+            *proof = Some(Clause { id, when, list, of_element, action, trigger: None, path: None });
         }
     }
 
@@ -193,15 +242,7 @@ impl<'c> Lines<'c> {
             for rule in &list.each {
                 let what = format!("an element of {path}: {}", rule.when.0.in_words());
                 lines.add(&rule.rule, rule.action, what);
-                lines.prove(Clause {
-                    id: &rule.rule,
-                    when: Cow::Borrowed(&rule.when.0),
-                    list: Some(list),
-                    of_element: true,
-                    action: rule.action,
-                    trigger: None,
-                    path: None,
-                });
+                lines.prove(Cow::Borrowed(&rule.when.0), list, true);
             }
         });
     }
@@ -216,15 +257,7 @@ impl<'c> Lines<'c> {
             self.add(&sanction.rule, sanction.action, what);
             let condition = Condition { present: Some(present), ..Condition::of(kind.sample()) };
             let parts = std::iter::once(condition.into()).chain(when.cloned());
-            self.prove(Clause {
-                id: &sanction.rule,
-                when: Cow::Owned(Predicate::all(parts)),
-                list: Some(list),
-                of_element: false,
-                action: sanction.action,
-                trigger: None,
-                path: None,
-            });
+            self.prove(Cow::Owned(Predicate::all(parts)), list, false);
         }
         self.given(kind.not_true.as_ref(), || format!("{name} is present but not True"));
         self.given(kind.removed.as_ref(), || format!("{name} was removed by the write"));
@@ -232,26 +265,13 @@ impl<'c> Lines<'c> {
         self.elsewhere(|lines| lines.reasons(kind, name));
     }
 
-    /// Reasons with the same meaning share a line.
     fn reasons(&mut self, kind: &'c ConditionType, name: &str) {
-        fn expects(row: &ReasonRow) -> impl Iterator<Item = (&str, Vec<&str>)> {
-            row.expects().map(|(member, texts)| (member, texts.collect()))
-        }
-        let mut groups: Vec<(&ReasonRow, Vec<String>)> = Vec::new();
-        for (reason, row) in &kind.reasons {
-            let same = |(other, _): &&mut (&ReasonRow, Vec<String>)| {
-                expects(other).eq(expects(row)) && other.action() == row.action()
-            };
-            match groups.iter_mut().find(same) {
-                Some((_, reasons)) => reasons.push(reason.clone()),
-                None => groups.push((row, vec![reason.clone()])),
-            }
-        }
-        for (row, reasons) in groups {
-            let expects = expects(row);
+        for (row, reasons) in words::reasons_by_meaning(kind) {
+            let expects = row.expects();
             let expects =
-                expects.map(|(member, texts)| format!("{member} is not {}", words::texts(&texts)));
-            let (reasons, expects) = (words::any_of(reasons.into_iter()), words::any_of(expects));
+                expects.map(|(member, texts)| format!("{member} is not {}", words::texts(texts)));
+            let reasons = words::any_of(reasons.into_iter().map(str::to_owned));
+            let expects = words::any_of(expects);
             let what = format!("{name} has the reason {reasons}, but {expects}");
             self.add(&kind.reason_rule, row.action(), what);
         }

@@ -3,7 +3,6 @@
 //! The tables do not interpret the rules a second time. Explain builds an object for each combination of
 //! the facts that predicates distinguish, and the engine judges that object.
 
-mod clauses;
 mod cubes;
 pub mod data;
 mod facts;
@@ -25,8 +24,8 @@ pub use play::Play;
 pub use rule::{RuleText, Violation};
 pub use table::{PhaseOutcome, Table, has_evidence};
 
-pub(crate) use clauses::{Clause, clauses};
 pub(crate) use facts::{FUTURE, LATER, NOW, PAST};
 pub(crate) use facts::{Left, Question, is_decided, left, matching, values, versions_of};
-pub(crate) use scene::{Scene, Stage};
+pub(crate) use line::{Clause, clauses};
+pub(crate) use scene::{Scene, Stage, put, yaml};
 pub(crate) use table::{health_space, phase_questions, space_of};

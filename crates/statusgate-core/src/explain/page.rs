@@ -1,7 +1,6 @@
 //! The page of a convention: all its content in words. [`super::render`] formats it for a terminal or as
 //! Markdown.
 
-mod health;
 mod lists;
 mod phase;
 mod tables;
@@ -14,7 +13,10 @@ use super::line::{Line, Scope, lines};
 use super::words;
 use crate::documents::{CopySource, MemberOf, Origin};
 use crate::language::Predicate;
-use crate::policy::convention::{Backfill, Convention, Filling, ResourceVersion, ValueSource};
+use crate::policy::Check;
+use crate::policy::convention::{
+    Backfill, Convention, Filling, Health, HealthRule, ResourceVersion, ValueSource,
+};
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,9 +55,7 @@ impl Page {
         if !convention.title.is_empty() {
             page.text(format!("{}.", convention.title));
         }
-        if !convention.source.is_empty() {
-            page.text(format!("Source: {}.", convention.source));
-        }
+        page.source(&convention.source);
         if !convention.differences.is_empty() {
             page.heading("Differences between the system and its documentation");
             page.list(convention.differences.clone());
@@ -82,15 +82,15 @@ impl Page {
         page
     }
 
-    fn heading(&mut self, text: impl Into<String>) {
+    pub(crate) fn heading(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Heading(text.into()));
     }
 
-    fn text(&mut self, text: impl Into<String>) {
+    pub(crate) fn text(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Text(text.into()));
     }
 
-    fn list(&mut self, points: Vec<String>) {
+    pub(crate) fn list(&mut self, points: Vec<String>) {
         if !points.is_empty() {
             self.blocks.push(Block::List(points));
         }
@@ -101,6 +101,14 @@ impl Page {
             let head = head.iter().map(|name| (*name).to_owned()).collect();
             let rows = rows.into_iter().map(Vec::from).collect();
             self.blocks.push(Block::Table { head, rows });
+        }
+    }
+
+    /// A section with only a table, unless that has no rows.
+    fn section<const N: usize>(&mut self, title: &str, head: [&str; N], rows: Vec<[String; N]>) {
+        if !rows.is_empty() {
+            self.heading(title);
+            self.table(head, rows);
         }
     }
 
@@ -138,28 +146,29 @@ impl Page {
         self.source(&rules.source);
     }
 
+    fn health(&mut self, health: &Health) {
+        self.heading("Health");
+        self.text("The first of these counts:");
+        let (even_if_stale, others): (Vec<_>, Vec<_>) =
+            health.rules.iter().partition(|rule| rule.even_if_stale);
+        let fixed = |is: &str, when: String| [is.to_owned(), when, String::new(), String::new()];
+        let mut rows = vec![fixed("terminating", "metadata.deletionTimestamp is set".to_owned())];
+        rows.extend(even_if_stale.into_iter().map(health_row));
+        let observed = health.observed_generation.field();
+        rows.push(fixed("inProgress", format!("{observed} is behind metadata.generation")));
+        rows.extend(others.into_iter().map(health_row));
+        rows.push(fixed(health.default.name(), "otherwise".to_owned()));
+        self.table(["health", "where", "rule", "source"], rows);
+        self.text("A condition that observed an older generation is no evidence.");
+    }
+
     fn fields(&mut self, convention: &Convention) {
-        if convention.fields.is_empty() {
-            return;
-        }
-        self.heading("Other fields");
-        let rows = convention.fields.iter().map(|field| {
-            let check = &field.check;
-            [
-                field.path.field().to_owned(),
-                words::check(check),
-                check.rule.to_string(),
-                check.source.clone(),
-            ]
-        });
-        self.table(["field", "requirement", "rule", "source"], rows.collect());
+        let rows = convention.fields.iter();
+        let rows = rows.map(|field| requirement(field.path.field(), &field.check));
+        self.section("Other fields", ["field", "requirement", "rule", "source"], rows.collect());
     }
 
     fn rules(&mut self, convention: &Convention) {
-        if convention.rules.is_empty() {
-            return;
-        }
-        self.heading("Rules");
         let rows = convention.rules.iter().map(|rule| {
             [
                 rule.rule.to_string(),
@@ -172,27 +181,40 @@ impl Page {
             ]
         });
         let head = ["rule", "violated where", "looks at", "action", "message", "", "source"];
-        self.table(head, rows.collect());
+        self.section("Rules", head, rows.collect());
     }
 
     fn backfill(&mut self, convention: &Convention) {
-        if convention.backfill.is_empty() {
-            return;
-        }
-        self.heading("Backfill");
         let rows = convention.backfill.iter().map(|fill| {
             let when = fill.when.as_ref().map(Predicate::in_words).unwrap_or_default();
             let off = off_unless_enabled(fill.optional);
             [fill.name.clone(), filling(fill), when, off, fill.source.clone()]
         });
-        self.table(["name", "sets", "only where", "", "source"], rows.collect());
+        let head = ["name", "sets", "only where", "", "source"];
+        self.section("Backfill", head, rows.collect());
     }
 
-    fn source(&mut self, source: &str) {
+    pub(super) fn source(&mut self, source: &str) {
         if !source.is_empty() {
             self.text(format!("Source: {source}."));
         }
     }
+}
+
+fn health_row(rule: &HealthRule) -> [String; 4] {
+    let (class, when) = match (rule.class(), &rule.when) {
+        (Some(class), Some(when)) => {
+            let list = rule.list.as_ref().map(|list| format!("in {}: ", list.field()));
+            (class.to_string(), format!("{}{}", list.unwrap_or_default(), when.in_words()))
+        }
+        _ => ("that of the phase".to_owned(), "the phase has one".to_owned()),
+    };
+    [class, when, rule.name.to_string(), rule.source.clone()]
+}
+
+/// The row of a check: what it is about, what it requires, its rule and its source.
+fn requirement(name: &str, check: &Check) -> [String; 4] {
+    [name.to_owned(), words::check(check), check.rule.to_string(), check.source.clone()]
 }
 
 fn off_unless_enabled(optional: bool) -> String {

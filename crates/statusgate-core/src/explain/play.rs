@@ -1,13 +1,11 @@
 //! A convention in one state: what it says of a combination of facts.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::facts::{Answer, Fact, Represents, Space, version_of};
-use super::scene::Stage;
+use super::scene::{Stage, yaml};
 use super::table::state_space;
 use crate::engine::{Facts, Health, admits, disagreement, imposed, repaired};
-use crate::model::Object;
 use crate::policy::convention::{Convention, PhaseRules, PhaseValue};
 
 /// All facts that the phase and the health depend on.
@@ -72,24 +70,22 @@ impl<'c> Play<'c> {
 
     /// The facts, in the order of the answers of [`Self::state`].
     pub fn facts(&self) -> Vec<FactText> {
-        let facts = self.space.facts.iter().zip(&self.space.answers);
         let is_others = |answer: &Answer| {
             matches!(answer, Answer::Value { represents: Represents::Others, .. })
         };
         let text = |(fact, answers): (&Fact, &Vec<Answer>)| {
-            let position = |wanted: &dyn Fn(&Answer) -> bool| answers.iter().position(wanted);
-            let absent = position(&|answer| *answer == Answer::Absent);
+            let absent = answers.iter().position(|answer| *answer == Answer::Absent);
             FactText {
                 label: fact.label(),
                 answers: answers.iter().map(Answer::label).collect(),
-                first: absent.or_else(|| position(&is_others)).unwrap_or(0),
+                first: absent.or_else(|| answers.iter().position(is_others)).unwrap_or(0),
             }
         };
-        facts.map(text).collect()
+        self.space.facts.iter().map(text).collect()
     }
 
     /// The state with these answers, one for each fact; `None` if they exclude each other.
-    pub fn state(&self, answers: &[usize]) -> Option<State<'c>> {
+    pub fn state(&self, answers: &[usize]) -> Option<State<'_>> {
         let Self { convention, version, space } = self;
         let stage = Stage { convention, version };
         let scene = stage.scene(space, answers)?;
@@ -97,10 +93,7 @@ impl<'c> Play<'c> {
             Some(rules) => stage.look(&scene, None, |facts| phases(rules, facts))?,
             None => (None, Vec::new()),
         };
-        let text = scene.object.to_string();
-        let object = Object::parse(&text).ok()?;
-        let decided = Health::decide(convention, &object, &stage.resource(&scene.plural));
-        let (rule, health) = decided.unzip();
+        let (rule, health) = stage.health(&scene).unzip();
         Some(State {
             object: yaml(&scene.object),
             old: scene.old.as_ref().map(yaml),
@@ -129,8 +122,4 @@ fn phases<'c>(
     };
     let imposed = imposed(rules, facts).map(|phase| phase.name.as_str());
     (imposed, rules.phases.iter().map(state).collect())
-}
-
-fn yaml(value: &Value) -> String {
-    serde_saphyr::to_string(value).unwrap_or_default()
 }

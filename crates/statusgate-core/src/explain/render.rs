@@ -48,8 +48,10 @@ pub fn table(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     };
     let mut out = String::new();
     for row in iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
-        let cells =
-            row.iter().zip(&widths).map(|(cell, width)| textwrap::wrap(cell, options(*width)));
+        // A column may be narrower than a word.
+        let separator = WordSeparator::Custom(words);
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| textwrap::wrap(cell, options(*width, separator)));
         let cells: Vec<_> = cells.collect();
         for at in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
             let mut line = String::new();
@@ -172,21 +174,14 @@ fn columns(
 
 /// Lines that end with a line break.
 fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
-    let options = Options::new(width)
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
-        .break_words(false)
-        .initial_indent(first)
-        .subsequent_indent(others);
+    let options = options(width, WordSeparator::AsciiSpace);
+    let options = options.initial_indent(first).subsequent_indent(others);
     format!("{}\n", textwrap::fill(text, options))
 }
 
-/// For the cells of tables, whose columns may be narrower than a word.
-fn options<'o>(width: usize) -> Options<'o> {
-    Options::new(width)
-        .word_separator(WordSeparator::Custom(words))
-        .word_splitter(WordSplitter::NoHyphenation)
-        .break_words(false)
+fn options<'o>(width: usize, separator: WordSeparator) -> Options<'o> {
+    let options = Options::new(width).word_separator(separator).break_words(false);
+    options.word_splitter(WordSplitter::NoHyphenation)
 }
 
 /// The parts between which a line can be wrapped. Users copy and search rule ids and paths of files, so these stay

@@ -73,13 +73,12 @@ impl Page {
     /// The page of a rule, without examples.
     pub fn of_rule(rule: &RuleText) -> Self {
         let mut page = Self { title: rule.id.clone(), blocks: Vec::new() };
-        let mut text = |text: String| page.blocks.push(Block::Text(text));
-        rule.message.iter().for_each(|message| text(format!("Message: {message}.")));
-        rule.meaning.iter().for_each(|meaning| text(format!("{meaning}.")));
+        rule.message.iter().for_each(|message| page.text(format!("Message: {message}.")));
+        rule.meaning.iter().for_each(|meaning| page.text(format!("{meaning}.")));
         if rule.optional {
-            text("This rule is off unless a policy enables it.".to_owned());
+            page.text("This rule is off unless a policy enables it.");
         }
-        text("Violated where:".to_owned());
+        page.text("Violated where:");
         let points =
             rule.violations.iter().map(|Violation { what, judges, action }| match judges {
                 Some(judges) => format!("{what}; it judges {judges}: {action}"),
@@ -87,12 +86,9 @@ impl Page {
             });
         page.blocks.push(Block::List(points.collect()));
         if rule.violations.iter().any(|violation| violation.action == "Disagreement") {
-            let text = "Disagreement: the policy's `disagreement` for the writer, Deny by default.";
-            page.blocks.push(Block::Text(text.to_owned()));
+            page.text("Disagreement: the policy's `disagreement` for the writer, Deny by default.");
         }
-        if !rule.source.is_empty() {
-            page.blocks.push(Block::Text(format!("Source: {}.", rule.source)));
-        }
+        page.source(&rule.source);
         page
     }
 }

@@ -1,15 +1,20 @@
 //! Builds the object of a combination, for the engine to judge.
 
+mod side;
+
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use side::{Builder, Side};
+
 use super::facts::{self, Answer, Fact, NOW, Question, Space, condition};
-use crate::engine::{Facts, Truth, facts_of, with_element};
+use crate::engine::{Facts, Health, Truth, facts_of, with_element};
 use crate::language::List;
 use crate::model::{ConditionStatus, Json, Object, Pointer, Resource};
-use crate::policy::convention::{ConditionList, Convention};
+use crate::policy::convention::{ConditionList, Convention, HealthRule};
 
 /// The object of a combination, and the stored object if predicates query it.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +44,7 @@ impl<'c> Stage<'c> {
     /// The scene of a combination; `None` if its facts exclude each other, such as a list of length 0 and its
     /// last element.
     pub(crate) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
-        let facts = space.facts.iter().zip(&space.answers).zip(combination);
-        let facts: Vec<(&Fact, &Answer)> =
-            facts.filter_map(|((fact, answers), at)| Some((fact, answers.get(*at)?))).collect();
+        let facts: Vec<(&Fact, &Answer)> = space.chosen(combination).collect();
         let mut builder = Builder::default();
         for (fact, answer) in &facts {
             self.place(fact, answer, space.touched, &mut builder)?;
@@ -223,10 +226,7 @@ impl<'c> Stage<'c> {
         let text = scene.object.to_string();
         let old_text = scene.old.as_ref().map(Value::to_string);
         let object = Object::parse(&text).ok()?;
-        let old = match &old_text {
-            Some(text) => Some(Object::parse(text).ok()?),
-            None => None,
-        };
+        let old = old_text.as_deref().map(Object::parse).transpose().ok()?;
         let resource = self.resource(&scene.plural);
         let now = NOW.parse::<Timestamp>().ok()?.as_second();
         let facts = facts_of(self.convention, &object, old.as_ref(), &resource);
@@ -247,14 +247,16 @@ impl<'c> Stage<'c> {
         Some(ask(&facts))
     }
 
+    /// The health of a scene, and the rule that decides it.
+    pub(crate) fn health(&self, scene: &Scene) -> Option<(Option<&'c HealthRule>, Health)> {
+        let text = scene.object.to_string();
+        let object = Object::parse(&text).ok()?;
+        Health::decide(self.convention, &object, &self.resource(&scene.plural))
+    }
+
     /// Whether a predicate definitely holds in a scene.
     pub(crate) fn holds(&self, scene: &Scene, question: &Question<'_>) -> bool {
         self.look(scene, question.list, |facts| facts.ask(question.predicate)) == Some(Truth::True)
-    }
-
-    /// A scene of given objects.
-    pub(crate) fn scene_of(&self, object: Value, old: Option<Value>, plural: &str) -> Scene {
-        Scene { object, old, plural: plural.to_owned(), element_of: None }
     }
 
     /// An object without a status.
@@ -282,7 +284,7 @@ impl<'c> Stage<'c> {
         };
         for (name, value) in whole {
             let asked = Fact::Member { old: false, name };
-            if !space.facts.contains(&asked)
+            if !space.facts.contains_key(&asked)
                 && let Fact::Member { name, .. } = asked
             {
                 item.insert(name, value);
@@ -293,7 +295,7 @@ impl<'c> Stage<'c> {
     /// Writes a phase into an object.
     pub(crate) fn set_phase(&self, object: &mut Value, phase: &str) {
         let Some(rules) = &self.convention.phase else { return };
-        self.set(object, &rules.path, phase.into());
+        put(object, &rules.path, phase.into());
     }
 
     /// The elements of a list in an object, or the value of a map, with their JSON pointers.
@@ -316,27 +318,7 @@ impl<'c> Stage<'c> {
     /// Writes an element into an object, as the only one of its list or map.
     pub(crate) fn set_element(&self, object: &mut Value, list: &ConditionList, element: Value) {
         let value = if list.is_map() { element } else { json!([element]) };
-        self.set(object, &list.sample_path(), value);
-    }
-
-    /// Writes a value into an object. Replaces values on its path that are of another type.
-    pub(crate) fn set(&self, object: &mut Value, path: &Pointer, value: Value) {
-        let mut place = object;
-        for token in path.tokens() {
-            if matches!(token.as_str(), "0" | "-1") {
-                if place.as_array().is_none_or(Vec::is_empty) {
-                    *place = json!([{}]);
-                }
-                let last = if token == "0" { 0 } else { place.as_array().map_or(0, Vec::len) - 1 };
-                place = &mut place[last];
-                continue;
-            }
-            if !place.is_object() {
-                *place = json!({});
-            }
-            place = &mut place[token.as_str()];
-        }
-        *place = value;
+        put(object, &list.sample_path(), value);
     }
 
     /// The phase in an object.
@@ -360,6 +342,26 @@ impl<'c> Stage<'c> {
     }
 }
 
+/// Writes a value into an object. Replaces values on its path that are of another type.
+pub(crate) fn put(object: &mut Value, path: &Pointer, value: Value) {
+    let mut place = object;
+    for token in path.tokens() {
+        if matches!(token.as_str(), "0" | "-1") {
+            if place.as_array().is_none_or(Vec::is_empty) {
+                *place = json!([{}]);
+            }
+            let last = if token == "0" { 0 } else { place.as_array().map_or(0, Vec::len) - 1 };
+            place = &mut place[last];
+            continue;
+        }
+        if !place.is_object() {
+            *place = json!({});
+        }
+        place = &mut place[token.as_str()];
+    }
+    *place = value;
+}
+
 /// The last element of a list, or the value of a map.
 fn element_at<'o, 'a>(object: &'o Object<'a>, place: &Pointer) -> Option<&'o Json<'a>> {
     match object.at_status(place)? {
@@ -369,6 +371,11 @@ fn element_at<'o, 'a>(object: &'o Object<'a>, place: &Pointer) -> Option<&'o Jso
 }
 
 impl Scene {
+    /// The scene of given objects.
+    pub(crate) fn of(object: Value, old: Option<Value>, plural: &str) -> Self {
+        Self { object, old, plural: plural.to_owned(), element_of: None }
+    }
+
     /// The stored object. Without one, it is the new object without a status.
     pub(crate) fn stored(&self) -> Cow<'_, Value> {
         let without_status = || {
@@ -381,139 +388,14 @@ impl Scene {
 
     /// The object, below the stored object if there is one.
     pub(crate) fn to_yaml(&self) -> String {
-        let write = |value: &Value| serde_saphyr::to_string(value).unwrap_or_default();
         match &self.old {
-            Some(old) => format!("# stored\n{}---\n# written\n{}", write(old), write(&self.object)),
-            None => write(&self.object),
+            Some(old) => format!("# stored\n{}---\n# written\n{}", yaml(old), yaml(&self.object)),
+            None => yaml(&self.object),
         }
     }
 }
 
-#[derive(Default)]
-struct Builder {
-    object: Side,
-    old: Option<Side>,
-    plural: String,
-    deleting: bool,
-    /// Whether a predicate queries the generation.
-    generation: bool,
-}
-
-/// The `status` and `spec` of an object under construction.
-#[derive(Default)]
-struct Side(Map<String, Value>);
-
-impl Builder {
-    fn side(&mut self, old: bool) -> &mut Side {
-        if old { self.old.get_or_insert_default() } else { &mut self.object }
-    }
-}
-
-impl Side {
-    /// Sets the value at a path. `None` if there is another value, or if a list has no such element and may not
-    /// `grow`.
-    fn set(&mut self, path: &Pointer, value: Value, grow: bool) -> Option<()> {
-        let place = self.place(path, grow)?;
-        match place {
-            Value::Null => *place = value,
-            // A member of the object was set before.
-            Value::Object(members) if value.is_object() && !members.is_empty() => {}
-            other if *other == value => {}
-            _ => return None,
-        }
-        Some(())
-    }
-
-    /// The value at a path, null if there is none yet. `None` if another value blocks the path, or if a list
-    /// has no such element and may not `grow`.
-    fn place(&mut self, path: &Pointer, grow: bool) -> Option<&mut Value> {
-        let (first, rest) = path.tokens().split_first()?;
-        let mut place = self.0.entry(first.clone()).or_insert(Value::Null);
-        for token in rest {
-            let index = match token.as_str() {
-                "-1" => Some(None),
-                token => token.parse().ok().map(Some),
-            };
-            if place.is_null() {
-                *place = if index.is_some() { json!([]) } else { json!({}) };
-            }
-            place = match (place, index) {
-                (Value::Array(items), Some(index)) => {
-                    let index: usize = match index {
-                        Some(index) => index,
-                        None => items.len().saturating_sub(1),
-                    };
-                    while items.len() <= index {
-                        if !grow {
-                            return None;
-                        }
-                        items.push(Value::Null);
-                    }
-                    items.get_mut(index)?
-                }
-                (Value::Object(members), _) => members.entry(token.clone()).or_insert(Value::Null),
-                _ => return None,
-            };
-        }
-        Some(place)
-    }
-
-    fn list(&mut self, path: &Pointer) -> Option<&mut Vec<Value>> {
-        let place = self.place(path, true)?;
-        if place.is_null() {
-            *place = json!([]);
-        }
-        place.as_array_mut()
-    }
-
-    fn push(&mut self, path: &Pointer, item: Value) -> Option<()> {
-        self.list(path)?.push(item);
-        Some(())
-    }
-
-    fn has(&mut self, path: &Pointer, kind: Option<&Value>) -> bool {
-        let list = self.list(path);
-        list.is_some_and(|items| items.iter().any(|item| item.get("type") == kind))
-    }
-
-    /// Sets or removes a member of a condition. `None` if there is no such condition for a value.
-    fn set_member(
-        &mut self,
-        list: &Pointer,
-        kind: &str,
-        member: &str,
-        answer: &Answer,
-    ) -> Option<()> {
-        let items = self.list(list)?.iter_mut().filter_map(Value::as_object_mut);
-        let mut found = items.filter(|item| item.get("type").is_some_and(|of| of == kind));
-        match (found.next(), answer) {
-            (Some(item), Answer::Value { value, .. }) => {
-                item.insert(member.to_owned(), value.clone());
-            }
-            (Some(item), _) => {
-                item.remove(member);
-            }
-            (None, answer) => return (*answer == Answer::Absent).then_some(()),
-        }
-        Some(())
-    }
-
-    /// Extends a list to `count` items; `None` if it is longer.
-    fn stretch(&mut self, path: &Pointer, count: usize) -> Option<()> {
-        if count == 0 {
-            let list = self.list(path)?;
-            return list.is_empty().then_some(());
-        }
-        let list = self.list(path)?;
-        if list.len() > count {
-            return None;
-        }
-        // A list in the spec repeats its condition, which has the same result as naming it once.
-        let gate = list.last().filter(|item| item.get("conditionType").is_some()).cloned();
-        for number in list.len()..count {
-            let other = || json!({"type": format!("Example{number}")});
-            list.push(gate.clone().unwrap_or_else(other));
-        }
-        Some(())
-    }
+/// A value as YAML.
+pub(crate) fn yaml(value: &impl Serialize) -> String {
+    serde_saphyr::to_string(value).unwrap_or_default()
 }

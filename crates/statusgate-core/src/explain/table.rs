@@ -1,12 +1,15 @@
 //! Truth tables: every combination of the queried facts, and its outcome.
 
-use super::clauses::{Clause, rules};
-use super::cubes::{self, Cube};
+use std::hash::Hash;
+
+use indexmap::IndexSet;
+
+use super::cubes::{self, Cube, Row};
 use super::facts::{Collector, Fact, Question, Space, version_of};
+use super::line::{Clause, rules};
 use super::scene::{Scene, Stage};
 use crate::engine::{Facts, admits, imposed, repaired};
-use crate::language::Predicate;
-use crate::policy::convention::{Convention, HealthRule, PhaseRules, STORED};
+use crate::policy::convention::{Convention, HealthRule, PhaseRules, PhaseValue, STORED};
 
 /// The combinations of some facts, each with its outcome.
 #[derive(Clone, Debug)]
@@ -20,7 +23,7 @@ pub struct Table<T> {
 }
 
 /// The result of a combination for the phase. Phases are indices into those of the convention.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PhaseOutcome {
     /// The phase that the mutating webhook sets, independent of the writer.
     pub imposed: Option<usize>,
@@ -36,7 +39,7 @@ const MAX_ROWS: usize = 1 << 16;
 
 /// Whether the convention has predicates about phases: evidence, or conditions of imposed phases or repairs.
 pub fn has_evidence(rules: &PhaseRules) -> bool {
-    questions(rules).next().is_some()
+    phase_questions(rules).next().is_some()
 }
 
 impl Table<PhaseOutcome> {
@@ -48,14 +51,17 @@ impl Table<PhaseOutcome> {
     pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
-        let space = phase_space(convention, rules, &version);
+        let mut collector = Collector::new(convention, &version);
+        ask_about_phase(&mut collector, rules);
+        let mut space = collector.into_space();
+        // Each phase is an outcome of the table.
+        space.facts.shift_remove(&Fact::Phase { old: false });
         Self::walk(space, &stage, |scene| {
             stage.look(scene, None, |facts| {
                 let place = |name: &str| rules.phases.iter().position(|phase| phase.name == name);
                 let admissible: Vec<bool> =
                     rules.phases.iter().map(|phase| admits(facts, phase)).collect();
-                let repair = |(phase, admissible): (_, &bool)| {
-                    let phase: &crate::policy::convention::PhaseValue = phase;
+                let repair = |(phase, admissible): (&PhaseValue, &bool)| {
                     let supposed = Facts { phase: Some(&phase.name), ..*facts };
                     repaired(rules, &supposed).filter(|_| !admissible).and_then(place)
                 };
@@ -81,9 +87,8 @@ impl Table<Vec<usize>> {
     ) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
-        let all: Vec<Clause<'_>> = rules(convention).collect();
-        let chosen: Vec<(usize, &Clause<'_>)> =
-            numbers.iter().filter_map(|number| Some((*number, all.get(*number)?))).collect();
+        let chosen: Vec<(usize, Clause<'_>)> =
+            rules(convention).enumerate().filter(|(number, _)| numbers.contains(number)).collect();
         let questions: Vec<Question<'_>> =
             chosen.iter().map(|(_, clause)| clause.question()).collect();
         let space = space_of(convention, &version, &questions);
@@ -91,7 +96,7 @@ impl Table<Vec<usize>> {
             return Err(space.into());
         }
         Self::walk(space, &stage, |scene| {
-            let fires = |(number, clause): &(usize, &Clause<'_>)| {
+            let fires = |(number, clause): &(usize, Clause<'_>)| {
                 stage.holds(scene, &clause.question()).then_some(*number)
             };
             Some(chosen.iter().filter_map(fires).collect())
@@ -99,7 +104,7 @@ impl Table<Vec<usize>> {
     }
 }
 
-impl<T: PartialEq> Table<T> {
+impl<T: Eq + Hash> Table<T> {
     fn walk(
         space: Space,
         stage: &Stage<'_>,
@@ -108,25 +113,18 @@ impl<T: PartialEq> Table<T> {
         let Some(size) = space.size().filter(|size| *size <= MAX_ROWS) else {
             return Err(space.into());
         };
-        let mut outcomes: Vec<T> = Vec::new();
-        let mut rows = Vec::with_capacity(size);
-        for number in 0..size {
-            let scene = stage.scene(&space, &space.combination(number));
-            let found = scene.and_then(|scene| outcome(&scene)).map(|found| {
-                outcomes.iter().position(|known| *known == found).unwrap_or_else(|| {
-                    outcomes.push(found);
-                    outcomes.len() - 1
-                })
-            });
-            rows.push(found);
-        }
-        Ok(Self { space, outcomes, rows })
+        let mut outcomes: IndexSet<T> = IndexSet::new();
+        let row = |number| {
+            let scene = stage.scene(&space, &space.combination(number))?;
+            Some(outcomes.insert_full(outcome(&scene)?).0)
+        };
+        let rows = (0..size).map(row).collect();
+        Ok(Self { space, outcomes: outcomes.into_iter().collect(), rows })
     }
 
     /// The combinations with their outcomes, without those that are impossible.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
-        let rows = self.rows.iter().enumerate();
-        rows.filter_map(|(number, row)| Some((number, self.outcomes.get((*row)?)?)))
+        (0..self.rows.len()).filter_map(|number| Some((number, self.outcome(number)?)))
     }
 
     /// The outcome of a combination; `None` if it is impossible.
@@ -136,46 +134,30 @@ impl<T: PartialEq> Table<T> {
 
     /// The result of `view` for all combinations, in few lines. A line has answers only for the facts that make
     /// a difference. Combinations for which `view` returns `None` are in no line.
-    pub fn collapsed<V: Clone + PartialEq>(
+    pub fn collapsed<V: Clone + Eq + Hash>(
         &self,
         mut view: impl FnMut(&[usize], &T) -> Option<V>,
     ) -> Vec<(Cube, V)> {
-        let mut views: Vec<V> = Vec::new();
-        let mut rows = vec![cubes::Row::CannotBe; self.rows.len()];
-        for (number, outcome) in self.iter() {
-            let Some(row) = rows.get_mut(number) else { continue };
-            let Some(seen) = view(&self.space.combination(number), outcome) else {
-                *row = cubes::Row::NotWanted;
-                continue;
-            };
-            let at = views.iter().position(|known| *known == seen).unwrap_or_else(|| {
-                views.push(seen);
-                views.len() - 1
-            });
-            *row = cubes::Row::Outcome(at);
-        }
-        let cubes = cubes::collapse(&self.space, &rows).into_iter();
-        cubes
-            .filter_map(|cube| Some((views.get(cube.outcome)?.clone(), cube)))
-            .map(|(view, cube)| (cube, view))
-            .collect()
+        let mut views: IndexSet<V> = IndexSet::new();
+        let row = |number| match self.outcome(number) {
+            None => Row::CannotBe,
+            Some(outcome) => match view(&self.space.combination(number), outcome) {
+                Some(seen) => Row::Outcome(views.insert_full(seen).0),
+                None => Row::NotWanted,
+            },
+        };
+        let rows: Vec<Row> = (0..self.rows.len()).map(row).collect();
+        let view = |cube: Cube| {
+            let view = views.get_index(cube.outcome)?.clone();
+            Some((cube, view))
+        };
+        cubes::collapse(&self.space, &rows).into_iter().filter_map(view).collect()
     }
 }
 
 /// The facts that the phase depends on. The stored phase is one of them if Repair can choose it.
-pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: &str) -> Space {
-    let mut collector = Collector::new(convention, version);
-    ask_about_phase(&mut collector, rules);
-    let mut space = collector.into_space();
-    // Each phase is an outcome of the table.
-    space.remove(&Fact::Phase { old: false });
-    space
-}
-
 fn ask_about_phase<'c>(collector: &mut Collector<'c>, rules: &'c PhaseRules) {
-    for predicate in questions(rules) {
-        collector.add(&Question::plain(predicate));
-    }
+    phase_questions(rules).for_each(|question| collector.add(&question));
     if has_evidence(rules) && rules.repair.iter().any(|step| step.to == STORED) {
         collector.fact(Fact::Phase { old: true });
     }
@@ -229,7 +211,7 @@ pub(super) fn state_space(convention: &Convention, version: &str) -> Space {
 pub(crate) fn facts_of_rule(convention: &Convention, number: usize) -> Vec<Fact> {
     let version = version_of(convention);
     let Some(clause) = rules(convention).nth(number) else { return Vec::new() };
-    space_of(convention, &version, &[clause.question()]).facts
+    space_of(convention, &version, &[clause.question()]).facts.into_keys().collect()
 }
 
 /// The space of the facts that some questions query.
@@ -244,15 +226,11 @@ pub(crate) fn space_of<'c>(
 }
 
 /// All predicates that the phase depends on.
-fn questions(rules: &PhaseRules) -> impl Iterator<Item = &Predicate> {
+pub(crate) fn phase_questions(rules: &PhaseRules) -> impl Iterator<Item = Question<'_>> {
     let phases = rules.phases.iter().flat_map(|phase| {
         let imposed = phase.imposed.iter().map(|imposed| &imposed.when);
         phase.necessary.iter().chain(&phase.sufficient).chain(imposed)
     });
-    phases.chain(rules.repair.iter().filter_map(|step| step.when.as_ref()))
-}
-
-/// The same as questions.
-pub(crate) fn phase_questions(rules: &PhaseRules) -> impl Iterator<Item = Question<'_>> {
-    questions(rules).map(Question::plain)
+    let steps = rules.repair.iter().filter_map(|step| step.when.as_ref());
+    phases.chain(steps).map(Question::plain)
 }

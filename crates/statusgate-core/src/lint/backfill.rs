@@ -1,5 +1,6 @@
 //! No write is rejected because of what the mutating webhook sets, imposes or removes.
 
+use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value, json};
 
 use super::gate::ACTIONS;
@@ -7,7 +8,6 @@ use super::{Kind, Lint, Remark};
 use crate::engine::Action;
 use crate::explain::{Clause, Question, Scene, Space, space_of};
 use crate::language::{self, AnyWord, Predicate, Reference};
-use crate::model::Pointer;
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling};
 
 /// A default that removes a member finds one.
@@ -72,23 +72,20 @@ pub(super) fn defaults_are_set(lint: &Lint<'_>) -> Vec<Remark> {
         return Vec::new();
     }
     // For each default: the phases, and the first state.
-    let mut waiting: Vec<(String, Vec<&str>, String)> = Vec::new();
+    let mut waiting: IndexMap<String, (IndexSet<&str>, String)> = IndexMap::new();
     for mut scene in lint.patched() {
         for phase in &rules.phases {
             lint.stage.set_phase(&mut scene.object, &phase.name);
             for name in lint.write(&scene).withheld(lint.gate.policies(Action::Deny)) {
-                match waiting.iter_mut().find(|(known, ..)| *known == name) {
-                    Some((_, phases, _)) if phases.contains(&phase.name.as_str()) => {}
-                    Some((_, phases, _)) => phases.push(&phase.name),
-                    None => waiting.push((name, vec![&phase.name], scene.to_yaml())),
-                }
+                let first = || (IndexSet::new(), scene.to_yaml());
+                waiting.entry(name).or_insert_with(first).0.insert(&phase.name);
             }
         }
     }
-    let notes = waiting.into_iter().map(|(name, phases, witness)| {
+    let notes = waiting.into_iter().map(|(name, (phases, witness))| {
+        let phases = Vec::from_iter(phases).join(" or ");
         let message = format!(
-            "default {name} is not set if the phase is {}: it would contradict that phase",
-            phases.join(" or ")
+            "default {name} is not set if the phase is {phases}: it would contradict that phase"
         );
         Remark::new(Kind::DefaultWaits, Vec::new(), message, Some(witness))
     });
@@ -146,19 +143,16 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
     spaces.extend(imposed.map(|imposed| space(&[Question::plain(&imposed.when)])));
     for fill in backfill {
         spaces.extend(fill.when.as_ref().map(|when| space(&[Question::plain(when)])));
-        let known = |list: &Pointer| convention.list_of_any_version(list);
-        match &fill.filling {
-            Filling::AbsentMember { list, member, of } => {
-                let predicate = &taken(fill, member, of);
-                spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
-            }
+        let (list, predicate) = match &fill.filling {
+            Filling::AbsentMember { list, member, of } => (list, taken(fill, member, of)),
             // The element must exist.
             Filling::Member { list, member, .. } => {
-                let predicate = &Predicate::all(["type", "status", member].map(has));
-                spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
+                (list, Predicate::all(["type", "status", member].map(has)))
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        let (list, predicate) = (convention.list_of_any_version(list), &predicate);
+        spaces.push(space(&[Question { predicate, list, of_element: true }]));
     }
     spaces
 }

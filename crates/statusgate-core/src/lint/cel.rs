@@ -9,7 +9,7 @@ use super::rules::MAX_SEARCH;
 use super::{Kind, Remark};
 use crate::documents::PolicySpec;
 use crate::engine::holds;
-use crate::explain::{Scene, Stage};
+use crate::explain::Scene;
 use crate::model::{Object, Writer};
 use crate::policy::cel::CelRule;
 use crate::policy::{Action, Disposition, Policy, PolicySet};
@@ -24,10 +24,9 @@ pub(super) fn of_rules(policy: &Policy, versions: &IndexSet<String>) -> Vec<Rema
     let policies = PolicySet::of(vec![strict]);
     let mut remarks = Vec::new();
     for rule in &policy.rules {
-        let tried = versions.iter().map(|version| {
-            let stage = Stage { convention: &policy.convention, version };
-            Trial { rule, search: Search::new(&rule.id, &policies, policy, stage) }.run()
-        });
+        let tried = versions
+            .iter()
+            .map(|version| Trial { rule, search: Search::new(&rule.id, &policies, version) }.run());
         // A version in which every write violates the rule is a fault.
         remarks.extend(tried.reduce(Shown::worse).and_then(|shown| shown.remark(rule)));
     }

@@ -18,7 +18,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::changes::Variation;
-use super::gate::Write;
+use super::each_once;
+use super::gate::{Write, with_all_parts};
 use crate::documents::PolicySpec;
 use crate::engine::{Cause, Found};
 use crate::explain::{Clause, Scene, Stage, clauses, versions_of};
@@ -79,14 +80,10 @@ impl Examples {
     /// # Errors
     /// If there is no convention of this name.
     pub fn of_convention(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
-        let convention = policies.conventions().get(name);
-        let parts = convention.iter().flat_map(|convention| convention.optional_parts());
-        let enable = parts.map(str::to_owned).collect();
-        let spec = PolicySpec::for_everything(name);
-        let complete = PolicySpec { enable, ..spec.clone() };
+        let with = |spec: PolicySpec| policies.with_policies(&[("example", spec)]);
         Ok(Self {
-            plain: policies.with_policies(&[("example", spec)])?,
-            complete: policies.with_policies(&[("example", complete)])?,
+            plain: with(PolicySpec::for_everything(name))?,
+            complete: with(with_all_parts(policies, name))?,
             pool: OnceCell::new(),
         })
     }
@@ -102,12 +99,9 @@ impl Examples {
     pub fn of_rule(&self, id: &str) -> Pair {
         let optional = policy_of(&self.plain).rule(id).is_some_and(|rule| rule.optional);
         let policies = if optional { &self.complete } else { &self.plain };
-        let policy = policy_of(policies);
-        let convention = &policy.convention;
-        let versions = versions_of(convention);
-        let stages = versions.iter().map(|version| Stage { convention, version });
+        let versions = versions_of(&policy_of(policies).convention);
         let searches: Vec<Search<'_>> =
-            stages.map(|stage| Search::new(id, policies, policy, stage)).collect();
+            versions.iter().map(|version| Search::new(id, policies, version)).collect();
         let mut best: Option<(Candidate, &Search<'_>)> = None;
         for search in &searches {
             let pooled = || {
@@ -145,12 +139,9 @@ impl Examples {
     /// Writes with few conditions, each with all changes that may violate a rule.
     fn pool(&self) -> &BTreeMap<String, Vec<Candidate>> {
         self.pool.get_or_init(|| {
-            let policy = policy_of(&self.plain);
-            let convention = &policy.convention;
             let mut pool: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
-            for version in versions_of(convention) {
-                let stage = Stage { convention, version: &version };
-                let search = Search::new(CLEAN, &self.plain, policy, stage);
+            for version in versions_of(&policy_of(&self.plain).convention) {
+                let search = Search::new(CLEAN, &self.plain, &version);
                 let mut known = HashSet::new();
                 for scene in search.simple_writes() {
                     if !known.insert(text_of(&scene)) {
@@ -160,15 +151,8 @@ impl Examples {
                     let rules = rules_of(&findings);
                     let ids = rules.iter().map(String::as_str);
                     for id in ids.chain(rules.is_empty().then_some(CLEAN)) {
-                        let others = rules.iter().filter(|other| *other != id).count();
-                        let cost = (others, has_wrong_type(&findings, id), text_of(&scene).len());
-                        let kept = pool.entry(id.to_owned()).or_default();
-                        if kept.len() < KEPT || kept.last().is_some_and(|last| cost < last.cost) {
-                            let (version, scene) = (version.clone(), scene.clone());
-                            kept.push(Candidate { cost, version, scene });
-                            kept.sort_by_key(|kept| kept.cost);
-                            kept.truncate(KEPT);
-                        }
+                        let candidate = Candidate::new(id, &findings, &version, scene.clone());
+                        keep_best(pool.entry(id.to_owned()).or_default(), candidate);
                     }
                 }
             }
@@ -191,14 +175,24 @@ fn text_of(scene: &Scene) -> String {
 }
 
 fn rules_of(findings: &[Found]) -> Vec<String> {
-    let mut rules: Vec<String> = findings.iter().map(|found| found.rule.clone()).collect();
-    rules.sort();
-    rules.dedup();
-    rules
+    each_once(findings.iter().map(|found| found.rule.clone()))
 }
 
-fn has_wrong_type(findings: &[Found], id: &str) -> bool {
-    findings.iter().any(|found| found.rule == id && found.cause == Cause::TypeInvalid)
+impl Candidate {
+    /// A write with these findings, for the search for an example of a rule.
+    fn new(id: &str, findings: &[Found], version: &str, scene: Scene) -> Self {
+        let others = rules_of(findings).iter().filter(|other| *other != id).count();
+        let is_odd = |found: &Found| found.rule == id && found.cause == Cause::TypeInvalid;
+        let cost = (others, findings.iter().any(is_odd), text_of(&scene).len());
+        Self { cost, version: version.to_owned(), scene }
+    }
+}
+
+/// Adds a candidate, if it is one of the best.
+fn keep_best(kept: &mut Vec<Candidate>, candidate: Candidate) {
+    kept.push(candidate);
+    kept.sort_by_key(|kept| kept.cost);
+    kept.truncate(KEPT);
 }
 
 /// The search for the examples of one rule in one version.
@@ -214,12 +208,9 @@ pub(super) struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    pub(super) fn new(
-        id: &'s str,
-        policies: &'s PolicySet,
-        policy: &'s Policy,
-        stage: Stage<'s>,
-    ) -> Self {
+    pub(super) fn new(id: &'s str, policies: &'s PolicySet, version: &'s str) -> Self {
+        let policy = policy_of(policies);
+        let stage = Stage { convention: &policy.convention, version };
         let clause = clauses(stage.convention).into_iter().find(|clause| clause.id == id);
         let search = Self { id, policies, policy, stage, clause, asked: Vec::new() };
         Self { asked: search.asked_variations(), ..search }
@@ -310,13 +301,11 @@ impl<'s> Search<'s> {
                 None => break,
             }
         }
-        self.candidate(others, scene)
+        self.candidate(scene)
     }
 
-    fn candidate(&self, others: usize, scene: Scene) -> Candidate {
-        let wrong_type = has_wrong_type(&self.findings(&scene), self.id);
-        let cost = (others, wrong_type, text_of(&scene).len());
-        Candidate { cost, version: self.stage.version.to_owned(), scene }
+    fn candidate(&self, scene: Scene) -> Candidate {
+        Candidate::new(self.id, &self.findings(&scene), self.stage.version, scene)
     }
 
     fn example(&self, scene: Scene) -> Example {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Example, Examples, Pair};
-use crate::explain::{Block, Page, RuleText};
+use crate::explain::{Block, Page, RuleText, yaml};
 use crate::policy::{Diagnostics, PolicySet};
 
 /// A rule and its examples.
@@ -44,20 +44,19 @@ impl Explained {
         ];
         for (heading, example) in parts {
             let Some(example) = example else { continue };
-            page.blocks.push(Block::Heading(heading.to_owned()));
+            page.heading(heading);
             if !example.resource.is_empty() {
-                page.blocks.push(Block::Text(format!("Resource: {}.", example.resource)));
+                page.text(format!("Resource: {}.", example.resource));
             }
             page.blocks.push(Block::Code(example.to_yaml()));
             let findings = example.findings.iter().map(ToString::to_string);
-            page.blocks.push(match findings.collect::<Vec<_>>() {
-                none if none.is_empty() => Block::Text("No findings.".to_owned()),
-                findings => Block::List(findings),
-            });
+            match findings.collect::<Vec<_>>() {
+                none if none.is_empty() => page.text("No findings."),
+                findings => page.list(findings),
+            }
         }
         if examples.violating.is_none() {
-            let text = "No example was found: no write that was tried violates this rule.";
-            page.blocks.push(Block::Text(text.to_owned()));
+            page.text("No example was found: no write that was tried violates this rule.");
         }
         page
     }
@@ -74,7 +73,7 @@ impl Explained {
 impl Example {
     /// The stored object, if it has a status, and the written one.
     fn to_yaml(&self) -> String {
-        let write = |value: &Value| serde_saphyr::to_string(&shortened(value)).unwrap_or_default();
+        let write = |value: &Value| yaml(&shortened(value));
         match &self.stored {
             Some(stored) => {
                 format!("# stored\n{}---\n# written\n{}", write(stored), write(&self.written))

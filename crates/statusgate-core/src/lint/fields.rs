@@ -3,8 +3,8 @@
 use indexmap::IndexSet;
 use serde_json::Value;
 
-use super::{Kind, Lint, Remark};
-use crate::explain::{Left, Stage, left};
+use super::{Kind, Lint, Remark, each_once};
+use crate::explain::{Left, Stage, left, put, yaml};
 use crate::model::Pointer;
 use crate::policy::convention::ConditionList;
 use crate::policy::{Check, Disposition, Field};
@@ -36,7 +36,7 @@ pub(super) fn of_fields(
         let checks: Vec<&Check> = all.map(|field| &field.check).collect();
         let witness = |value| {
             let mut object = stage.bare();
-            stage.set(&mut object, path, value);
+            put(&mut object, path, value);
             object
         };
         let fault = excluding(path.field(), &checks, witness)?;
@@ -60,11 +60,7 @@ fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) ->
     checks.dedup_by(|one, other| std::ptr::eq(*one, *other));
     let rules = |places: &[usize]| {
         let chosen = places.iter().filter_map(|at| checks.get(*at).copied());
-        let mut rules: Vec<String> =
-            chosen.chain(required).map(|check| check.rule.to_string()).collect();
-        rules.sort();
-        rules.dedup();
-        rules
+        each_once(chosen.chain(required).map(|check| check.rule.to_string()))
     };
     match left(&checks) {
         Left::Value(_) => None,
@@ -74,8 +70,8 @@ fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) ->
             let message = format!("no value of {name} passes all of these checks, {so}");
             let example = checks.iter().flat_map(|check| &check.values).next();
             let example = example.map_or("example", String::as_str);
-            let witness = serde_saphyr::to_string(&witness(example.into())).ok();
-            Some(Remark::new(Kind::Contradiction, rules(&core), message, witness))
+            let witness = yaml(&witness(example.into()));
+            Some(Remark::new(Kind::Contradiction, rules(&core), message, Some(witness)))
         }
         Left::NotProven => {
             let all: Vec<usize> = (0..checks.len()).collect();

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::each_once;
 use crate::documents::PolicySpec;
-use crate::engine::{Action, Found, decide, review};
+use crate::engine::{Action, Found, Verdict, decide, review};
 use crate::explain::{NOW, Scene};
 use crate::model::{Object, Resource, Subject, Webhook};
 use crate::policy::convention::Convention;
@@ -22,13 +23,7 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
-        let parts = policies
-            .conventions()
-            .get(name)
-            .map(|convention| convention.optional_parts().map(str::to_owned).collect::<Vec<_>>());
-        let enable = parts.unwrap_or_default();
-        let spec = PolicySpec { enable, ..PolicySpec::for_everything(name) };
-        let all = policies.with_policies(&[("lint", spec)])?;
+        let all = policies.with_policies(&[("lint", with_all_parts(policies, name))])?;
         let policies = ACTIONS.map(|disagreement| {
             let with_action = |policy: &Policy| Policy { disagreement, ..policy.clone() };
             PolicySet::of(all.policies().iter().map(with_action).collect())
@@ -47,6 +42,14 @@ impl Gate {
         let at = ACTIONS.iter().position(|known| *known == disagreement);
         &self.policies[at.unwrap_or_default()]
     }
+}
+
+/// A policy for everything with all optional parts of a convention.
+pub(super) fn with_all_parts(policies: &PolicySet, name: &str) -> PolicySpec {
+    let convention = policies.conventions().get(name);
+    let parts = convention.iter().flat_map(|convention| convention.optional_parts());
+    let enable = parts.map(str::to_owned).collect();
+    PolicySpec { enable, ..PolicySpec::for_everything(name) }
 }
 
 /// An update of a status: the stored object and the new one.
@@ -78,21 +81,17 @@ impl<'w> Write<'w> {
 
     /// The rules by which the validating webhook alone rejects the write.
     pub(super) fn rejecting(&self, policies: &PolicySet) -> Vec<String> {
-        let rules = self.parsed(|subject| {
-            let verdict = decide(policies, &subject, Webhook::Validate, now());
-            let findings = verdict.findings.iter();
+        self.decided(policies, Webhook::Validate, |Verdict { findings, .. }| {
+            let findings = findings.iter();
             denying(findings.map(|finding| (finding.action, finding.rule.to_string())))
-        });
-        rules.unwrap_or_default()
+        })
     }
 
     /// The findings of the validating webhook.
     pub(super) fn findings(&self, policies: &PolicySet) -> Vec<Found> {
-        let found = self.parsed(|subject| {
-            let verdict = decide(policies, &subject, Webhook::Validate, now());
-            verdict.findings.iter().map(Found::from).collect()
-        });
-        found.unwrap_or_default()
+        self.decided(policies, Webhook::Validate, |Verdict { findings, .. }| {
+            findings.iter().map(Found::from).collect()
+        })
     }
 
     /// The rules that reject the write only because of what the mutating webhook changes.
@@ -107,11 +106,19 @@ impl<'w> Write<'w> {
 
     /// The defaults that are not set because they contradict the phase of the write.
     pub(super) fn withheld(&self, policies: &PolicySet) -> Vec<String> {
-        let names = self.parsed(|subject| {
-            let verdict = decide(policies, &subject, Webhook::Mutate, now());
-            verdict.withheld.iter().map(|name| (*name).to_owned()).collect()
-        });
-        names.unwrap_or_default()
+        self.decided(policies, Webhook::Mutate, |Verdict { withheld, .. }| {
+            withheld.iter().map(|name| (*name).to_owned()).collect()
+        })
+    }
+
+    fn decided<T>(
+        &self,
+        policies: &PolicySet,
+        webhook: Webhook,
+        read: impl FnOnce(&Verdict<'_>) -> Vec<T>,
+    ) -> Vec<T> {
+        let decided = self.parsed(|subject| read(&decide(policies, &subject, webhook, now())));
+        decided.unwrap_or_default()
     }
 
     fn parsed<T>(&self, judge: impl FnOnce(Subject<'_>) -> T) -> Option<T> {
@@ -129,10 +136,7 @@ impl<'w> Write<'w> {
 /// The ids of the rules of findings that reject a write, each once.
 fn denying(findings: impl Iterator<Item = (Action, String)>) -> Vec<String> {
     let denying = findings.filter(|(action, _)| *action == Action::Deny);
-    let mut rules: Vec<String> = denying.map(|(_, rule)| rule).collect();
-    rules.sort();
-    rules.dedup();
-    rules
+    each_once(denying.map(|(_, rule)| rule))
 }
 
 fn now() -> Timestamp {

@@ -6,11 +6,11 @@ use std::ptr;
 use super::rules::{MAX_SEARCH, MAX_WRITES};
 use super::{Kind, Lint, Remark};
 use crate::engine::{Health, HealthStatus};
-use crate::explain::{Question, Scene, Space, Stage, health_space};
+use crate::explain::{Question, Scene, health_space};
 use crate::kstatus::compute;
 use crate::language::{AnyWord, Predicate};
-use crate::model::{Json, Object};
-use crate::policy::convention::{Health as Rules, HealthRule, PhaseValue};
+use crate::model::Json;
+use crate::policy::convention::{Health as Rules, PhaseValue};
 
 pub(super) fn rules_decide(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(health) = lint.convention.health.as_deref() else { return Vec::new() };
@@ -44,8 +44,8 @@ pub(super) fn phases_have_a_health(lint: &Lint<'_>) -> Vec<Remark> {
 
 /// Some conventions want this; kstatus and Flux cannot express anything else.
 pub(super) fn objects_without_a_status_are_not_current(lint: &Lint<'_>) -> Vec<Remark> {
-    let scene = lint.stage.scene_of(lint.stage.bare(), None, "");
-    let decided = decide(&lint.stage, &scene);
+    let scene = Scene::of(lint.stage.bare(), None, "");
+    let decided = lint.stage.health(&scene);
     let is_current = decided.is_some_and(|(_, health)| health.class.is == HealthStatus::Current);
     let message = "an object without a status is current, before its controller has seen it";
     let remark =
@@ -59,9 +59,9 @@ pub(super) fn health_is_the_kstatus_result(lint: &Lint<'_>) -> Vec<Remark> {
     let mut pairs: BTreeMap<String, String> = BTreeMap::new();
     for stage in &lint.stages {
         let space = health_space(lint.convention, stage.version, &health.rules);
-        let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
-        for scene in stage.scenes(&space, numbers.inspect(|_| lint.count(1))) {
-            let Some((_, health)) = decide(stage, &scene) else { continue };
+        let numbers = space.scattered(MAX_WRITES).inspect(|_| lint.count(1));
+        for scene in stage.scenes(&space, numbers) {
+            let Some((_, health)) = stage.health(&scene) else { continue };
             let result = compute(&Json::from(&scene.object), 0);
             let kstatus = Health::of_kstatus(&result).class;
             if kstatus.is != health.class.is {
@@ -95,7 +95,7 @@ impl Lint<'_> {
             self.count(size);
             let question = Question { predicate: when, list, of_element: false };
             for scene in stage.scenes(&space, 0..size) {
-                match decide(stage, &scene)?.0 {
+                match stage.health(&scene)?.0 {
                     Some(decides) if ptr::eq(decides, rule) => return None,
                     Some(decides) if earlier.is_none() && stage.holds(&scene, &question) => {
                         earlier = Some((&decides.name, scene.to_yaml()));
@@ -112,11 +112,4 @@ impl Lint<'_> {
         };
         Some(Remark::new(Kind::UnreachableHealth, Vec::new(), message, Some(witness)))
     }
-}
-
-/// The rule that decides in a scene, and the health.
-fn decide<'c>(stage: &Stage<'c>, scene: &Scene) -> Option<(Option<&'c HealthRule>, Health)> {
-    let text = scene.object.to_string();
-    let object = Object::parse(&text).ok()?;
-    Health::decide(stage.convention, &object, &stage.resource(&scene.plural))
 }

@@ -21,6 +21,23 @@ enum Joint {
     TooMany,
 }
 
+impl Joint {
+    /// What it means for a status or a condition.
+    fn remark(&self, what: &str) -> Option<Remark> {
+        Some(match self {
+            Self::Passes => return None,
+            Self::TooMany => {
+                Remark::not_proven(Vec::new(), &format!("the search for a valid {what}"))
+            }
+            Self::Open(core) => {
+                let what = format!("{what} was found that passes these rules");
+                Remark::open(core.clone(), &what)
+            }
+            Self::Rejected(core, scene) => contradiction(core.clone(), what, scene),
+        })
+    }
+}
+
 /// Some first status of an object is accepted.
 pub(super) fn statuses_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
@@ -28,21 +45,9 @@ pub(super) fn statuses_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
         let mut rulings = lint.rulings_of_status(&lint.lists(stage));
         loop {
             let search = Search { stage, gate: lint.gate, element: None };
-            let core = match lint.jointly(&search, &rulings) {
-                Joint::Passes => break,
-                Joint::TooMany => {
-                    remarks.push(Remark::not_proven(Vec::new(), "the search for a valid status"));
-                    break;
-                }
-                Joint::Open(core) => {
-                    remarks.push(open(core.clone(), "status"));
-                    core
-                }
-                Joint::Rejected(core, scene) => {
-                    remarks.push(contradiction(core.clone(), "status", &scene));
-                    core
-                }
-            };
+            let joint = lint.jointly(&search, &rulings);
+            remarks.extend(joint.remark("status"));
+            let (Joint::Open(core) | Joint::Rejected(core, _)) = joint else { break };
             // The other rules may reject everything, too.
             let before = rulings.len();
             rulings.retain(|ruling| !core.iter().any(|id| id == ruling.id));
@@ -87,13 +92,8 @@ impl<'c> Lint<'c> {
         for (kind, name) in named.iter().take(MAX_TYPES) {
             let search = Search { stage, gate: self.gate, element: Some((list, name)) };
             match self.jointly(&search, &rulings) {
-                Joint::Passes => {}
-                Joint::TooMany => {
-                    let what = format!("the search for a valid condition {name}");
-                    remarks.push(Remark::not_proven(Vec::new(), &what));
-                }
-                Joint::Open(core) => remarks.push(open(core, &format!("condition {name}"))),
                 Joint::Rejected(core, scene) => rejected.push((*kind, name, core, scene)),
+                joint => remarks.extend(joint.remark(&format!("condition {name}"))),
             }
         }
         let same = |core: &Vec<String>| rejected.iter().all(|(_, _, other, _)| other == core);
@@ -164,8 +164,4 @@ fn contradiction(rules: Vec<String>, what: &str, scene: &Scene) -> Remark {
         _ => format!("these rules together reject every {what}"),
     };
     Remark::new(Kind::Contradiction, rules, message, Some(scene.to_yaml()))
-}
-
-fn open(rules: Vec<String>, what: &str) -> Remark {
-    Remark::open(rules, &format!("{what} was found that passes these rules"))
 }

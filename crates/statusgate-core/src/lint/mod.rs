@@ -22,6 +22,7 @@ mod rulings;
 mod writers;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -185,6 +186,12 @@ fn sorted(all: impl Iterator<Item = Remark>) -> Vec<Remark> {
     remarks
 }
 
+/// All of these, sorted.
+fn each_once<T: Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let all: BTreeSet<T> = all.into_iter().collect();
+    all.into_iter().collect()
+}
+
 /// One remark for all phases, or other things with a name, that the same rules are about: they have one
 /// cause. The remark shows the first.
 fn one_per_cause<T>(
@@ -246,6 +253,11 @@ impl<'c> Lint<'c> {
         let lists = || questions.iter().filter_map(|question| question.list);
         let exists = |stage: &&Stage<'_>| lists().all(|list| list.applies_to(stage.version));
         self.stages.iter().filter(exists).copied().collect()
+    }
+
+    /// The clauses about an object that can reject a write.
+    fn rejecting(&self) -> impl Iterator<Item = &Clause<'c>> {
+        self.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element)
     }
 
     fn count(&self, combinations: usize) {

@@ -1,8 +1,8 @@
 //! The table of moves, and the reasons of phases: likely oversights.
 
-use super::gate::Write;
 use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::Action;
+use crate::explain::Scene;
 use crate::policy::Id;
 use crate::policy::convention::{Moves, PhaseRules};
 
@@ -101,9 +101,8 @@ impl Lint<'_> {
         let [mut old, mut new] = [self.stage.bare(), self.stage.bare()];
         self.stage.set_phase(&mut old, from);
         self.stage.set_phase(&mut new, to);
-        let scene = self.stage.scene_of(new, Some(old), "");
-        let write = Write::of(&scene, self.stage.resource(""));
-        let (_, rules) = write.review(self.gate.policies(Action::Warn));
+        let scene = Scene::of(new, Some(old), "");
+        let (_, rules) = self.write(&scene).review(self.gate.policies(Action::Warn));
         (rules.iter().any(|found| **found == **rule), scene.to_yaml())
     }
 }

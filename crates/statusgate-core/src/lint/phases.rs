@@ -215,21 +215,15 @@ impl<'l> Phases<'l> {
 /// the answers of the object. `None` if the table does not list such an answer.
 fn next_write(space: &Space, number: usize, phase: &str) -> Option<usize> {
     let combination = space.combination(number);
-    let mut places = space.facts.iter().zip(&space.answers).zip(&combination);
+    let mut places = space.facts.iter().zip(&combination);
     places.try_fold(0, |number, ((fact, answers), at)| {
         let answer = |wanted: &Fact| space.answer(wanted, &combination);
         let place = |wanted: &Answer| answers.iter().position(|known| known == wanted);
         let at = match fact {
-            Fact::Phase { old: true } => answers.iter().position(
-                |known| matches!(known, Answer::Value { value, .. } if value.as_str() == Some(phase)),
-            )?,
-            Fact::Condition { old: true, list, kind } => {
-                let (list, kind) = (list.clone(), kind.clone());
-                place(answer(&Fact::Condition { old: false, list, kind })?)?
+            Fact::Phase { old: true } => {
+                answers.iter().position(|known| known.value().is_some_and(|name| name == phase))?
             }
-            Fact::Field { old: true, path } => {
-                place(answer(&Fact::Field { old: false, path: path.clone() })?)?
-            }
+            fact if fact.is_stored() => place(answer(&fact.written())?)?,
             _ => *at,
         };
         Some(number * answers.len() + at)

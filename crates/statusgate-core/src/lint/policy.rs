@@ -14,7 +14,7 @@ use super::fields::of_fields;
 use super::gate::Write;
 use super::rules::MAX_WRITES;
 use super::{Kind, Remark, Report, one_per_cause, sorted};
-use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
+use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of, yaml};
 use crate::language::Glob;
 use crate::model::Resource;
 use crate::policy::convention::{Convention, PhaseRules};
@@ -69,12 +69,11 @@ fn repairs_nothing(policy: &Policy, version: Option<&String>) -> Option<Remark> 
     let stage = Stage { convention: &policy.convention, version: version? };
     let mut object = stage.bare();
     stage.set_phase(&mut object, &phase.name);
-    let witness = stage.scene_of(object, None, "").to_yaml();
     let name = &policy.convention.name;
     let message = format!(
         "convention {name} has no default, no sufficient evidence and no repair steps, so Repair never finds a phase"
     );
-    Some(Remark::new(Kind::RepairFindsNothing, Vec::new(), message, Some(witness)))
+    Some(Remark::new(Kind::RepairFindsNothing, Vec::new(), message, Some(yaml(&object))))
 }
 
 /// Two policies with globs may both have a phase: the first owns it if both select an object.
@@ -154,7 +153,7 @@ impl Lint<'_> {
         let size = space.size().unwrap_or(MAX_WRITES);
         self.combinations.set(self.combinations.get() + size.min(MAX_WRITES));
         let mut scenes: Vec<Scene> =
-            self.stage.scenes(space, Space::scattered(size).take(MAX_WRITES)).collect();
+            self.stage.scenes(space, space.scattered(MAX_WRITES)).collect();
         for scene in &mut scenes {
             // Empty if no predicate queries it.
             if scene.plural.is_empty() {

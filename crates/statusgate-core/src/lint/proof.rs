@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use std::ptr::from_ref;
 
 use batsat::{BasicSolver, Lit, SolverInterface, lbool};
+use serde_json::Value;
 
 use super::backfill::add_field;
+use super::each_once;
 use super::example::STATUSES;
 use super::gate::{Gate, Write};
 use super::rulings::{Ruling, is_one_of};
@@ -74,21 +76,12 @@ impl<'c> Search<'_, 'c> {
         let judged = Predicate::all([is_one_of("status", &STATUSES), is_one_of("type", &kind)]);
         questions.extend(typed.map(|(list, _)| self.question(&judged, Some(list))));
         let mut space = space_of(self.stage.convention, self.stage.version, &questions);
-        space.retain(|fact| {
-            !matches!(
-                fact,
-                Fact::Deleting
-                    | Fact::Phase { old: true }
-                    | Fact::Condition { old: true, .. }
-                    | Fact::Field { old: true, .. }
-                    | Fact::Member { old: true, .. }
-            )
-        });
+        space.facts.retain(|fact, _| *fact != Fact::Deleting && !fact.is_stored());
         for (member, wanted) in [("type", kind.as_slice()), ("status", STATUSES.as_slice())] {
-            if typed.is_some() {
-                space.narrow(member, |answer| {
-                    matches!(answer, Answer::Value { value, .. } if wanted.iter().any(|text| value == text))
-                });
+            let fact = Fact::Member { old: false, name: member.to_owned() };
+            if let Some(answers) = space.facts.get_mut(&fact).filter(|_| typed.is_some()) {
+                let is_wanted = |value: &Value| wanted.iter().any(|text| value == text);
+                answers.retain(|answer| answer.value().is_some_and(is_wanted));
             }
         }
         space
@@ -115,7 +108,7 @@ impl<'c> Search<'_, 'c> {
     /// Whether a space adds other conditions to the list of the element. The rules judge those, too.
     pub(super) fn has_neighbours(&self, space: &Space) -> bool {
         self.element.is_some_and(|(list, _)| {
-            let mut facts = space.facts.iter();
+            let mut facts = space.facts.keys();
             facts.any(|fact| !is_member(fact) && self.reaches(space, fact, &list.path))
         })
     }
@@ -167,14 +160,12 @@ impl<'c> Search<'_, 'c> {
 impl<'p, 'c> Proof<'p, 'c> {
     pub(super) fn new(search: &'p Search<'p, 'c>, rulings: Vec<&'p Ruling<'c>>) -> Self {
         let space = search.space(&rulings);
-        let mut rules: Vec<&str> = rulings.iter().map(|ruling| ruling.id).collect();
-        rules.sort_unstable();
-        rules.dedup();
+        let rules = each_once(rulings.iter().map(|ruling| ruling.id));
         let mut solver = BasicSolver::default();
         let mut literal = || Lit::new(solver.new_var_default(), true);
         let answers: Vec<Vec<Lit>> = space
-            .answers
-            .iter()
+            .facts
+            .values()
             .map(|answers| answers.iter().map(|_| literal()).collect())
             .collect();
         let guards = rules.iter().map(|_| literal()).collect();
@@ -291,22 +282,19 @@ impl<'p, 'c> Proof<'p, 'c> {
             found.extend(facts.flatten());
             found.extend(ruling.reads.iter().flat_map(|path| self.facts_at(path)));
         }
-        found.sort_unstable();
-        found.dedup();
-        found
+        each_once(found)
     }
 
     /// The facts that a predicate asks for, and those that can change what they find.
     fn facts_of(&self, question: Question<'_>) -> Vec<usize> {
         let stage = &self.search.stage;
         let asked = space_of(stage.convention, stage.version, &[question]).facts;
-        let facts = self.space.facts.iter().enumerate();
-        let known = facts.filter(|(_, fact)| asked.contains(fact)).map(|(at, _)| at).collect();
+        let known = asked.keys().filter_map(|fact| self.space.facts.get_index_of(fact)).collect();
         self.with_interfering(known)
     }
 
     fn facts_at(&self, path: &'c Pointer) -> impl Iterator<Item = usize> {
-        let facts = self.space.facts.iter().enumerate();
+        let facts = self.space.facts.keys().enumerate();
         let reaches = move |(at, fact): (usize, &Fact)| {
             (!is_member(fact) && self.search.reaches(&self.space, fact, path)).then_some(at)
         };
@@ -314,11 +302,13 @@ impl<'p, 'c> Proof<'p, 'c> {
     }
 
     fn with_interfering(&self, mut facts: Vec<usize>) -> Vec<usize> {
-        let all = self.space.facts.iter().enumerate();
+        let all = self.space.facts.keys().enumerate();
         let more = all.filter(|(at, other)| {
-            let known = facts.iter().filter_map(|at| self.space.facts.get(*at));
+            let known = facts.iter().filter_map(|at| self.space.facts.get_index(*at));
             !facts.contains(at)
-                && known.into_iter().any(|fact| self.search.interfere(&self.space, fact, other))
+                && known
+                    .into_iter()
+                    .any(|(fact, _)| self.search.interfere(&self.space, fact, other))
         });
         let more: Vec<usize> = more.map(|(at, _)| at).collect();
         facts.extend(more);
@@ -338,12 +328,11 @@ impl<'p, 'c> Proof<'p, 'c> {
     }
 
     fn can_be_built(&self, chosen: &[usize], combination: &[usize]) -> bool {
-        let facts = chosen.iter().filter_map(|at| self.space.facts.get(*at).cloned());
-        let answer = |at: &usize| self.space.answers.get(*at)?.get(*combination.get(*at)?).cloned();
-        let answers = chosen.iter().map(|at| answer(at).into_iter().collect());
-        let (facts, answers) = (facts.collect(), answers.collect());
+        let all: Vec<(&Fact, &Answer)> = self.space.chosen(combination).collect();
+        let facts = chosen.iter().filter_map(|at| all.get(*at));
+        let facts = facts.map(|(fact, answer)| ((*fact).clone(), vec![(*answer).clone()]));
         let element_of = self.space.element_of.clone();
-        let part = Space { facts, answers, element_of, ..Space::default() };
+        let part = Space { facts: facts.collect(), element_of, ..Space::default() };
         self.search.stage.scene(&part, &vec![0; chosen.len()]).is_some()
     }
 }

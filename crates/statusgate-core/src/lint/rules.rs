@@ -20,19 +20,18 @@ pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
     let unfired = lint.clauses.iter().filter_map(|clause| {
         let rules = vec![clause.id.to_owned()];
         Some(match lint.search(clause.question()) {
-            Found::Something => return None,
-            Found::Nothing if waits_for_type(clause) => Remark::new(
+            Searched::Something => return None,
+            Searched::Nothing if waits_for_type(clause) => Remark::new(
                 Kind::WaitsForType,
                 rules,
                 "no condition type has the polarity that this rule requires; a convention that extends this one can add such a type",
                 None,
             ),
-            Found::Nothing => {
+            Searched::Nothing => {
                 let (message, witness) = lint.nearest(clause.question());
                 Remark::new(Kind::NeverFires, rules, message, witness)
             }
-            Found::TooMany => Remark::not_proven(rules, "the search for a state that violates this rule"),
-            Found::Open => Remark::open(rules, "state was found that violates this rule"),
+            unknown => unknown.not_proven(rules, "violates this rule"),
         })
     });
     unfired.collect()
@@ -53,15 +52,10 @@ pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
         }
         let name = &phase.name;
         match found {
-            Found::Something => {}
-            Found::Nothing => never.push((rejecting, name.clone(), witness)),
-            Found::TooMany => {
-                let what = format!("the search for a state that accepts phase {name}");
-                remarks.push(Remark::not_proven(rejecting, &what));
-            }
-            Found::Open => {
-                let what = format!("state was found that accepts phase {name}");
-                remarks.push(Remark::open(rejecting, &what));
+            Searched::Something => {}
+            Searched::Nothing => never.push((rejecting, name.clone(), witness)),
+            unknown => {
+                remarks.push(unknown.not_proven(rejecting, &format!("accepts phase {name}")));
             }
         }
     }
@@ -76,10 +70,9 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &lint.convention.phase else { return Vec::new() };
     let Some(default) = &rules.default else { return Vec::new() };
     let relevant = lint.rejecting_rules(rules);
-    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
-    let rejected = clauses.filter_map(|clause| {
+    let rejected = lint.rejecting().filter_map(|clause| {
         let space = space_of(lint.convention, lint.stage.version, &[clause.question()]);
-        if !space.facts.contains(&Fact::Phase { old: false }) {
+        if !space.facts.contains_key(&Fact::Phase { old: false }) {
             return None;
         }
         let witness = lint.first_scenes(&space).find_map(|mut scene| {
@@ -99,7 +92,7 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
 impl<'c> Lint<'c> {
     /// The scenes of a space, as many as are tried through both webhooks.
     pub(super) fn scenes<'s>(&'s self, space: &'s Space) -> impl Iterator<Item = Scene> + 's {
-        let numbers = Space::scattered(space.size().unwrap_or(MAX_SEARCH)).take(MAX_WRITES);
+        let numbers = space.scattered(MAX_SEARCH).take(MAX_WRITES);
         self.stage.scenes(space, numbers.inspect(|_| self.count(1)))
     }
 
@@ -141,7 +134,7 @@ impl<'c> Lint<'c> {
         rules: &PhaseRules,
         phase: &PhaseValue,
         relevant: &[String],
-    ) -> (Found, Option<(Vec<String>, String)>) {
+    ) -> (Searched, Option<(Vec<String>, String)>) {
         let mut added: Vec<&Clause<'_>> = Vec::new();
         let mut first = None;
         loop {
@@ -149,7 +142,7 @@ impl<'c> Lint<'c> {
             let questions = questions.chain(added.iter().map(|clause| clause.question()));
             let questions: Vec<Question<'_>> = questions.collect();
             let mut space = space_of(self.convention, self.stage.version, &questions);
-            space.remove(&Fact::Phase { old: false });
+            space.facts.shift_remove(&Fact::Phase { old: false });
             if rules.moves.is_some() {
                 space.add_stored_phase(self.convention);
             }
@@ -157,25 +150,22 @@ impl<'c> Lint<'c> {
             for mut scene in self.scenes(&space) {
                 self.stage.set_phase(&mut scene.object, &phase.name);
                 let Some(rules) = self.rejection(&scene, relevant) else {
-                    return (Found::Something, first);
+                    return (Searched::Something, first);
                 };
                 first.get_or_insert_with(|| (rules.clone(), scene.to_yaml()));
                 rejecting.extend(rules);
             }
-            let before = added.len();
-            let more = self.clauses.iter().filter(|clause| {
-                !clause.of_element && clause.can_reject() && rejecting.contains(clause.id)
-            });
-            let more = more.filter(|clause| !added.iter().any(|known| known.id == clause.id));
-            let more: Vec<&Clause<'_>> = more.collect();
-            added.extend(more);
-            if added.len() > before {
+            let is_known = |clause: &&Clause<'_>| added.iter().any(|known| known.id == clause.id);
+            let more = self.rejecting().filter(|clause| rejecting.contains(clause.id));
+            let more: Vec<&Clause<'_>> = more.filter(|clause| !is_known(clause)).collect();
+            if !more.is_empty() {
+                added.extend(more);
                 continue;
             }
             let found = match space.size() {
-                Some(size) if size <= MAX_WRITES && space.open => Found::Open,
-                Some(size) if size <= MAX_WRITES => Found::Nothing,
-                _ => Found::TooMany,
+                Some(size) if size <= MAX_WRITES && space.open => Searched::Open,
+                Some(size) if size <= MAX_WRITES => Searched::Nothing,
+                _ => Searched::TooMany,
             };
             return (found, first);
         }
@@ -195,38 +185,38 @@ impl<'c> Lint<'c> {
         rules: Vec<String>,
         message: String,
     ) -> Option<Remark> {
-        let never = matches!(self.search(question), Found::Nothing);
+        let never = matches!(self.search(question), Searched::Nothing);
         never.then(|| Remark::new(Kind::NeverFires, rules, message, self.nearest(question).1))
     }
 
     /// Searches all versions for a state in which a predicate holds.
-    fn search(&self, question: Question<'_>) -> Found {
-        let mut found = Found::Nothing;
+    fn search(&self, question: Question<'_>) -> Searched {
+        let mut found = Searched::Nothing;
         for stage in self.stages(&[question]) {
             match self.search_in(stage, question) {
-                Found::Something => return Found::Something,
-                Found::Nothing => {}
+                Searched::Something => return Searched::Something,
+                Searched::Nothing => {}
                 unknown => found = unknown,
             }
         }
         found
     }
 
-    fn search_in(&self, stage: Stage<'_>, question: Question<'_>) -> Found {
+    fn search_in(&self, stage: Stage<'_>, question: Question<'_>) -> Searched {
         let mut space = space_of(self.convention, stage.version, &[question]);
-        let Some(size) = space.size() else { return Found::TooMany };
+        let Some(size) = space.size() else { return Searched::TooMany };
         // The second time, the stored conditions also differ in members that no predicate asks for.
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
-            let numbers = Space::scattered(size).take(MAX_SEARCH).inspect(|_| self.count(1));
+            let numbers = space.scattered(MAX_SEARCH).inspect(|_| self.count(1));
             if stage.scenes(&space, numbers).any(|scene| stage.holds(&scene, &question)) {
-                return Found::Something;
+                return Searched::Something;
             }
             if size > MAX_SEARCH {
-                return Found::TooMany;
+                return Searched::TooMany;
             }
         }
-        if space.open { Found::Open } else { Found::Nothing }
+        if space.open { Searched::Open } else { Searched::Nothing }
     }
 
     /// The state in which the most parts of a predicate hold that never holds as a whole.
@@ -235,8 +225,7 @@ impl<'c> Lint<'c> {
         let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
         let space = space_of(self.convention, stage.version, &[question]);
         let parts = question.predicate.conjuncts();
-        let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
-        let rated = stage.scenes(&space, numbers).map(|scene| {
+        let rated = stage.scenes(&space, space.scattered(MAX_WRITES)).map(|scene| {
             let holds =
                 |part: &&Predicate| stage.holds(&scene, &Question { predicate: part, ..question });
             (parts.iter().filter(holds).count(), scene)
@@ -253,12 +242,24 @@ impl<'c> Lint<'c> {
 }
 
 /// The result of a search.
-enum Found {
+enum Searched {
     Something,
     Nothing,
     TooMany,
     /// Nothing, but the combinations do not represent all values.
     Open,
+}
+
+impl Searched {
+    /// The note about a search for a state that does something.
+    fn not_proven(self, rules: Vec<String>, does: &str) -> Remark {
+        match self {
+            Self::TooMany => {
+                Remark::not_proven(rules, &format!("the search for a state that {does}"))
+            }
+            _ => Remark::open(rules, &format!("state was found that {does}")),
+        }
+    }
 }
 
 /// Whether a rule requires a polarity that no type of its list has and that the spec cannot set.

@@ -67,9 +67,7 @@ impl<'c> Lint<'c> {
 
     fn rulings_of_clauses(&self, lists: &[&'c ConditionList]) -> Vec<Ruling<'c>> {
         let known = |list: &ConditionList| lists.iter().any(|known| std::ptr::eq(*known, list));
-        let clauses = self.clauses.iter().filter(|clause| {
-            clause.can_reject() && !clause.of_element && clause.list.is_none_or(known)
-        });
+        let clauses = self.rejecting().filter(|clause| clause.list.is_none_or(known));
         let ruling = |clause: &Clause<'c>| {
             let mut ruling =
                 Ruling::new(clause.id, vec![clause.when.clone().into_owned()], clause.list);

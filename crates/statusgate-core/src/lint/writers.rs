@@ -12,9 +12,12 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::gate::Write;
-use super::{Kind, Lint, Remark, one_per_cause};
+use super::{Kind, Lint, Remark, each_once, one_per_cause};
 use crate::engine::{Action, Facts, Truth, admits, repaired};
-use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
+use crate::explain::{
+    Clause, Fact, Question, Scene, Space, has_evidence, phase_questions, space_of, yaml,
+};
+use crate::policy::Disposition;
 use crate::policy::convention::{Moves, PhaseRules};
 
 /// With more states, nothing is checked. The largest built-in convention has 448.
@@ -29,16 +32,15 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     // Only rules that see the phase and other parts of the status can come between the two.
     let sees_phase = |clause: &&Clause<'_>| {
         let facts = space_of(convention, lint.stage.version, &[clause.question()]).facts;
-        facts.iter().any(|fact| matches!(fact, Fact::Phase { .. }))
+        facts.keys().any(|fact| matches!(fact, Fact::Phase { .. }))
     };
-    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
-    let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
+    let between: Vec<&Clause<'_>> = lint.rejecting().filter(sees_phase).collect();
     let moves = rules.moves.as_ref().is_some_and(Moves::are_denied);
     if !has_evidence(rules) && between.is_empty() && !moves {
         return Vec::new();
     }
     let relevant = lint.rejecting_rules(rules);
-    let Some(mut model) = Model::new(lint, rules, &between, relevant) else {
+    let Some(mut model) = Model::new(lint, rules, between, relevant) else {
         return vec![Remark::not_proven(Vec::new(), "the model of two-step writers")];
     };
     let locked_out = [Action::Repair, Action::Warn].into_iter().flat_map(|action| {
@@ -75,19 +77,15 @@ impl Stuck {
 struct Model<'l, 'c> {
     lint: &'l Lint<'c>,
     rules: &'l PhaseRules,
+    /// The rules that can come between the two requests.
+    between: Vec<&'l Clause<'c>>,
     relevant: Vec<String>,
     /// One object of each kind, without a phase.
     states: Vec<Value>,
-    plurals: Vec<String>,
-    /// `[state][stored phase][phase]`: whether it is admissible and no rule rejects it.
-    fits: Fits,
-    /// The same if disagreements are rejected.
-    fits_under_deny: Fits,
+    /// For each state its plural and its behaviour.
+    kinds: Vec<(String, Behaviour)>,
     known: HashMap<(Action, Vertex, Vertex), Result<usize, Vec<String>>>,
 }
-
-/// `[state][stored phase][phase]`.
-type Fits = Vec<Vec<Vec<bool>>>;
 
 /// A vertex of the search: a state and a phase, by their numbers.
 type Vertex = (usize, usize);
@@ -100,7 +98,7 @@ impl<'l, 'c> Model<'l, 'c> {
     fn new(
         lint: &'l Lint<'c>,
         rules: &'l PhaseRules,
-        between: &[&Clause<'_>],
+        between: Vec<&'l Clause<'c>>,
         relevant: Vec<String>,
     ) -> Option<Self> {
         let questions = phase_questions(rules);
@@ -108,43 +106,24 @@ impl<'l, 'c> Model<'l, 'c> {
             questions.chain(between.iter().map(|clause| clause.question())).collect();
         let space = state_space(space_of(lint.convention, lint.stage.version, &questions));
         let size = space.size().filter(|size| *size <= MAX_STATES)?;
-        let mut model = Self {
-            lint,
-            rules,
-            relevant,
-            states: Vec::new(),
-            plurals: Vec::new(),
-            fits: Vec::new(),
-            fits_under_deny: Vec::new(),
-            known: HashMap::new(),
-        };
-        let mut kinds: Vec<(String, Behaviour)> = Vec::new();
+        let (states, kinds, known) = (Vec::new(), Vec::new(), HashMap::new());
+        let mut model = Self { lint, rules, between, relevant, states, kinds, known };
         for scene in lint.stage.scenes(&space, 0..size) {
-            let behaviour = model.behaviour(&scene.object, &scene.plural, between);
-            let kind = (scene.plural.clone(), behaviour);
-            if kinds.contains(&kind) {
+            let behaviour = model.behaviour(&scene.object, &scene.plural);
+            let kind = (scene.plural, behaviour);
+            if model.kinds.contains(&kind) {
                 continue;
             }
-            if kinds.len() == MAX_KINDS {
+            if model.kinds.len() == MAX_KINDS {
                 return None;
             }
-            let accepted = |rejects: &dyn Fn(&Clause<'_>) -> bool| -> Vec<Vec<bool>> {
-                let cell = |(fits, _, violated): &(bool, Option<String>, Vec<bool>)| {
-                    let mut violated = violated.iter().zip(between);
-                    *fits && !violated.any(|(violated, clause)| *violated && rejects(clause))
-                };
-                kind.1.iter().map(|row| row.iter().map(cell).collect()).collect()
-            };
-            model.fits.push(accepted(&|clause| clause.always_rejects()));
-            model.fits_under_deny.push(accepted(&|clause| clause.can_reject()));
-            kinds.push(kind);
+            model.kinds.push(kind);
             model.states.push(scene.object);
-            model.plurals.push(scene.plural);
         }
         Some(model)
     }
 
-    fn behaviour(&self, object: &Value, plural: &str, between: &[&Clause<'_>]) -> Behaviour {
+    fn behaviour(&self, object: &Value, plural: &str) -> Behaviour {
         let stage = &self.lint.stage;
         let stored = self.rules.phases.iter().map(|phase| {
             let mut old = object.clone();
@@ -152,11 +131,11 @@ impl<'l, 'c> Model<'l, 'c> {
             old
         });
         let row = |old: Value| {
-            let scene = stage.scene_of(object.clone(), Some(old), plural);
+            let scene = Scene::of(object.clone(), Some(old), plural);
             let look = stage.look(&scene, None, |facts| {
                 let phases = self.rules.phases.iter().map(|phase| {
                     let facts = Facts { phase: Some(&phase.name), ..*facts };
-                    let violated = between.iter().map(|clause| {
+                    let violated = self.between.iter().map(|clause| {
                         clause.list.is_none() && facts.ask(&clause.when) == Truth::True
                     });
                     let fits = admits(&facts, phase);
@@ -176,14 +155,14 @@ impl<'l, 'c> Model<'l, 'c> {
         for start in 0..self.states.len() {
             for goal in 0..self.states.len() {
                 // A write does not move an object to another resource.
-                if start == goal || self.plurals[start] != self.plurals[goal] {
+                if start == goal || self.kinds[start].0 != self.kinds[goal].0 {
                     continue;
                 }
-                for from in
-                    (0..phases).filter(|from| self.fits[start][*from][*from]).collect::<Vec<_>>()
-                {
+                for from in 0..phases {
                     for to in 0..phases {
-                        if !self.is_goal(disagreement, goal, from, to) {
+                        if !self.fits(Action::Warn, start, from, from)
+                            || !self.is_goal(disagreement, goal, from, to)
+                        {
                             continue;
                         }
                         if let Some(stuck) = self.stuck(disagreement, (start, from), (goal, to))
@@ -200,13 +179,23 @@ impl<'l, 'c> Model<'l, 'c> {
 
     /// Whether one request can change a phase to this one with these conditions, and the next write keeps it.
     fn is_goal(&self, disagreement: Action, goal: usize, from: usize, to: usize) -> bool {
-        let fits = if disagreement == Action::Deny { &self.fits_under_deny } else { &self.fits };
         let phases = &self.rules.phases;
         let moves = self.rules.moves.as_ref();
         let allowed = moves.is_none_or(|moves| {
             from == to || !moves.are_denied() || moves.allow(&phases[from].name, &phases[to].name)
         });
-        allowed && fits[goal][from][to] && fits[goal][to][to]
+        allowed && self.fits(disagreement, goal, from, to) && self.fits(disagreement, goal, to, to)
+    }
+
+    /// Whether a phase is admissible in a state with this stored phase, and no rule rejects it.
+    fn fits(&self, disagreement: Action, state: usize, from: usize, to: usize) -> bool {
+        let (admissible, _, violated) = &self.kinds[state].1[from][to];
+        let rejects = |clause: &Clause<'_>| match disagreement {
+            Action::Deny => clause.can_reject(),
+            _ => clause.action == Disposition::Deny,
+        };
+        let mut violated = violated.iter().zip(&self.between);
+        *admissible && !violated.any(|(violated, clause)| *violated && rejects(clause))
     }
 
     /// The rules that keep the writers from their goal, if they never reach it after some sequence of
@@ -255,13 +244,8 @@ impl<'l, 'c> Model<'l, 'c> {
         }
         let lost = (0..vertices.len()).find(|at| !live.contains(at))?;
         let from_here = reachable(lost, &steps);
-        let mut rules: Vec<String> = rejections
-            .into_iter()
-            .filter(|(at, _)| from_here.contains(at))
-            .flat_map(|(_, rules)| rules)
-            .collect();
-        rules.sort();
-        rules.dedup();
+        let rejections = rejections.into_iter().filter(|(at, _)| from_here.contains(at));
+        let rules = each_once(rejections.flat_map(|(_, rules)| rules));
         let name = |phase: usize| self.rules.phases[phase].name.as_str();
         let (from, to, here) = (name(start.1), name(goal.1), vertices[lost]);
         let conditions = if here.0 == goal.0 { "after" } else { "before" };
@@ -270,7 +254,6 @@ impl<'l, 'c> Model<'l, 'c> {
             name(here.1)
         );
         let (start, goal) = (self.object(start), self.object(goal));
-        let yaml = |object: &Value| serde_saphyr::to_string(object).unwrap_or_default();
         let witness = format!("# initial\n{}---\n# wanted\n{}", yaml(&start), yaml(&goal));
         Some(Stuck { rules, message, witness })
     }
@@ -294,7 +277,7 @@ impl<'l, 'c> Model<'l, 'c> {
         }
         let stage = &self.lint.stage;
         let (before, after) = (self.object(old), self.object(new));
-        let resource = stage.resource(&self.plurals[old.0]);
+        let resource = stage.resource(&self.kinds[old.0].0);
         let write = Write { resource, old: Cow::Owned(before), new: &after };
         let (stored, rules) = write.review(self.lint.gate.policies(disagreement));
         let relevant: Vec<String> =
@@ -331,22 +314,10 @@ fn reachable(from: usize, steps: &[(usize, usize)]) -> Vec<usize> {
 /// The facts of a state. It excludes the stored object, which is the previous state; the phase, which has its
 /// own request; and deletion, during which agreement never denies.
 fn state_space(mut space: Space) -> Space {
-    let stored = space.facts.clone().into_iter().zip(space.answers.clone());
-    for (fact, answers) in stored {
-        if let Fact::Condition { old: true, list, kind } = fact {
-            space.add(Fact::Condition { old: false, list, kind }, answers);
-        } else if let Fact::Field { old: true, path } = fact {
-            space.add(Fact::Field { old: false, path }, answers);
-        }
+    for (fact, answers) in space.facts.clone() {
+        space.facts.entry(fact.written()).or_insert(answers);
     }
-    space.retain(|fact| {
-        !matches!(
-            fact,
-            Fact::Phase { .. }
-                | Fact::Deleting
-                | Fact::Condition { old: true, .. }
-                | Fact::Field { old: true, .. }
-        )
-    });
+    let is_other = |fact: &Fact| matches!(fact, Fact::Phase { .. } | Fact::Deleting);
+    space.facts.retain(|fact, _| !fact.is_stored() && !is_other(fact));
     space
 }

@@ -6,7 +6,8 @@ mod part;
 use literal::{is_identifier, is_in, literal, not_in, number, quoted};
 use part::{Part, Shape, add, joined};
 
-use crate::language::formula::{Bound, Comparison, Formula, List, Question};
+use super::sign;
+use crate::language::formula::{Bound, Formula, List, Question};
 use crate::model::{Pointer, Schema};
 
 /// How a tool shows an object to CEL, and which fields the object can have.
@@ -192,18 +193,13 @@ impl<'w> Writer<'w> {
                 self.exists(self.conditions(list), &tests)
             }
             Question::Value { path, among, negated, text } => {
-                with(cel.field(path), &|at| match negated {
-                    false => vec![is_in(at, among.iter().map(literal))],
-                    true if *text => {
-                        let others =
-                            std::iter::once("''".to_owned()).chain(among.iter().map(literal));
-                        vec![format!("type({at}) == type('')"), not_in(at, others)]
-                    }
-                    true => {
-                        let others =
-                            std::iter::once("null".to_owned()).chain(among.iter().map(literal));
-                        vec![not_in(&cel.any(at), others)]
-                    }
+                let and = |first: &str| {
+                    std::iter::once(first.to_owned()).chain(among.iter().map(literal))
+                };
+                with(cel.field(path), &|at| match (negated, text) {
+                    (false, _) => vec![is_in(at, among.iter().map(literal))],
+                    (true, true) => vec![format!("type({at}) == type('')"), not_in(at, and("''"))],
+                    (true, false) => vec![not_in(&cel.any(at), and("null"))],
                 })
             }
             Question::Same(one, other, same) => {
@@ -229,12 +225,7 @@ impl<'w> Writer<'w> {
                         (parts, other)
                     }
                 };
-                let sign = match how {
-                    Comparison::AtLeast => ">=",
-                    Comparison::Less => "<",
-                    Comparison::AtMost => "<=",
-                    Comparison::More => ">",
-                };
+                let sign = sign(*how);
                 parts.extend(with(cel.field(path), &|at| {
                     vec![is_number(at), format!("{at} {sign} {other}")]
                 }));

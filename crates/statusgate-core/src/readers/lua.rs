@@ -5,11 +5,12 @@
 
 use std::fmt::Write;
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::{Program, Readable, Witness, in_group};
+use super::{Program, Readable, Witness, in_group, sign};
 use crate::engine::HealthStatus;
-use crate::language::formula::{Bound, Comparison, Formula, List, Question};
+use crate::language::formula::{Bound, Formula, List, Question};
 use crate::model::Pointer;
 use crate::readers::program::{Clause, Evidence, Reason};
 
@@ -109,23 +110,18 @@ pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
 
 /// The script of a kind. Objects in a version without a program count as those of the last one.
 pub fn script(kind: &Readable) -> String {
-    let mut bodies: Vec<(Vec<&str>, String)> = Vec::new();
+    let mut bodies: IndexMap<String, Vec<String>> = IndexMap::new();
     for (version, program) in &kind.versions {
-        let body = Script::default().body(program);
-        match bodies.iter_mut().find(|(_, known)| *known == body) {
-            Some((versions, _)) => versions.push(version),
-            None => bodies.push((vec![version], body)),
-        }
+        let versions = bodies.entry(Script::default().body(program)).or_default();
+        versions.push(quote(&kind.api_version(version)));
     }
     let mut text = String::new();
     let last = bodies.pop();
-    for (versions, body) in bodies {
-        let api_version = |version: &&str| quote(&kind.api_version(version));
-        let versions: Vec<String> = versions.iter().map(api_version).collect();
+    for (body, versions) in bodies {
         let is_one = format!("among(obj.apiVersion, {})", versions.join(", "));
         let _ = write!(text, "if {is_one} then\n{}end\n", indented(&body, "  "));
     }
-    text.extend(last.map(|(_, body)| body));
+    text.extend(last.map(|(body, _)| body));
     let mut head = format!("-- {}\n", kind.origin());
     for gap in kind.gaps() {
         let _ = writeln!(head, "-- {gap}");
@@ -301,12 +297,7 @@ impl Script {
             }
             Question::Compare(path, how, bound) => {
                 let value = at("obj", path.tokens());
-                let how = match how {
-                    Comparison::AtLeast => ">=",
-                    Comparison::Less => "<",
-                    Comparison::AtMost => "<=",
-                    Comparison::More => ">",
-                };
+                let how = sign(*how);
                 let (bound, also) = match bound {
                     Bound::Number(number) => (number.to_string(), String::new()),
                     Bound::At(path) => {

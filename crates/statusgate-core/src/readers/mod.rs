@@ -9,6 +9,10 @@ pub mod program;
 pub mod wait;
 mod witness;
 
+use indexmap::IndexSet;
+
+use crate::language::formula::Comparison;
+
 pub use program::Program;
 pub use witness::Witness;
 
@@ -57,27 +61,18 @@ impl Readable {
 
     /// What no reader can express.
     pub fn gaps(&self) -> Vec<String> {
-        let rules = self.versions.iter().flat_map(|(_, program)| &program.unsupported);
-        let mut gaps: Vec<String> = Vec::new();
-        for rule in rules {
-            let gap = format!("the rule {} is left out: {}", rule.rule, rule.word);
-            if !gaps.contains(&gap) {
-                gaps.push(gap);
-            }
-        }
-        gaps
+        let gaps = self.versions.iter().flat_map(|(_, program)| &program.gaps);
+        let gaps: IndexSet<&String> = gaps.collect();
+        gaps.into_iter().cloned().collect()
     }
 
     /// Where the health comes from: `convention cert-manager, statusgate 0.1.0`.
     pub fn origin(&self) -> String {
-        let mut names: Vec<&str> = Vec::new();
-        for (_, program) in &self.versions {
-            if !names.contains(&program.convention.as_str()) {
-                names.push(&program.convention);
-            }
-        }
+        let names = self.versions.iter().map(|(_, program)| program.convention.as_str());
+        let names: IndexSet<&str> = names.collect();
         let several = if names.len() > 1 { "conventions" } else { "convention" };
-        format!("{several} {}, statusgate {}", names.join(" and "), env!("CARGO_PKG_VERSION"))
+        let names = Vec::from_iter(names).join(" and ");
+        format!("{several} {names}, statusgate {}", env!("CARGO_PKG_VERSION"))
     }
 }
 
@@ -116,6 +111,16 @@ impl Reader {
             Self::Kro => checks::kro(kinds),
             Self::Wait => wait::commands(kinds),
         }
+    }
+}
+
+/// The operator of a comparison, in CEL and in Lua.
+const fn sign(how: Comparison) -> &'static str {
+    match how {
+        Comparison::AtLeast => ">=",
+        Comparison::Less => "<",
+        Comparison::AtMost => "<=",
+        Comparison::More => ">",
     }
 }
 

@@ -18,8 +18,8 @@ pub struct Program {
     pub clauses: Vec<Clause>,
     /// The schema of the objects.
     pub schema: Schema,
-    /// The rules that are left out.
-    pub unsupported: Vec<Unsupported>,
+    /// What is left out: the rules without a formula.
+    pub gaps: Vec<String>,
 }
 
 /// A health, and when an object has it.
@@ -55,15 +55,6 @@ pub enum Evidence {
     First(Vec<(Formula, Vec<Self>)>),
 }
 
-/// A rule that has no formula.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsupported {
-    /// The rule.
-    pub rule: String,
-    /// What it asks.
-    pub word: String,
-}
-
 impl Program {
     /// The program of a resource; `None` if its convention does not define health.
     pub fn of(convention: &Convention, resource: &Resource<'_>) -> Option<Self> {
@@ -75,7 +66,7 @@ impl Program {
             convention: convention.name.clone(),
             clauses: Vec::new(),
             schema: Schema::free(),
-            unsupported: Vec::new(),
+            gaps: Vec::new(),
         };
         let (early, late): (Vec<_>, Vec<_>) =
             health.rules.iter().partition(|rule| rule.even_if_stale);
@@ -113,7 +104,7 @@ impl Program {
             match builder.clauses(rule) {
                 Ok(clauses) => self.clauses.extend(clauses),
                 Err(NoFormula(word)) => {
-                    self.unsupported.push(Unsupported { rule: rule.name.to_string(), word });
+                    self.gaps.push(format!("the rule {} is left out: {word}", rule.name));
                 }
             }
         }

@@ -45,7 +45,7 @@ fn is_idle_phase(convention: &Convention, phase: &PhaseValue) -> bool {
     let Some(necessary) = phase.necessary.as_ref().filter(asks) else { return true };
     versions_of(convention).iter().all(|version| {
         let mut space = space_of(convention, version, &[Question::plain(necessary)]);
-        space.retain(|fact| !matches!(fact, Fact::Phase { .. }));
+        space.facts.retain(|fact, _| !matches!(fact, Fact::Phase { .. }));
         let stage = Stage { convention, version };
         let Some(scenes) = same(&stage, space) else { return false };
         scenes.into_iter().all(|mut scene| {
@@ -66,7 +66,7 @@ fn asks_about_stored(convention: &Convention, predicate: &Predicate) -> bool {
 
 /// The scenes in which the stored object equals the written one; `None` if they are too many, or not all.
 fn same(stage: &Stage<'_>, mut space: Space) -> Option<Vec<Scene>> {
-    space.retain(|fact| !fact.is_stored());
+    space.facts.retain(|fact, _| !fact.is_stored());
     let size = space.size().filter(|size| *size <= MAX_COMBINATIONS && !space.open)?;
     let with_itself = |scene: Scene| Scene { old: Some(scene.object.clone()), ..scene };
     Some(stage.scenes(&space, 0..size).map(with_itself).collect())

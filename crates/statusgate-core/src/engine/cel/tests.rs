@@ -4,7 +4,7 @@ use super::*;
 use crate::policy::cel::compile;
 
 /// Whether an expression holds for a status, with a stored `{"n": 1}`.
-fn ask(expression: &str, status: &str) -> Result<bool, Reason> {
+fn ask(expression: &str, status: &str) -> Result<bool, String> {
     let expression = compile(expression).unwrap_or_else(|error| panic!("{error:?}"));
     let text = format!(
         r#"{{"apiVersion": "g/v1", "kind": "Thing", "metadata": {{"name": "n", "generation": 3, "labels": {{"app": "db"}},

@@ -4,15 +4,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::super::Cause;
 use super::super::because::escaped;
 use super::super::evidence::Facts;
-use super::super::ratchet::{Digest, Sink, Violation};
+use super::super::ratchet::{Digest, Sink};
 use super::elements::JudgedElement;
 use super::keys::{Key, shortened};
-use super::{Circumstances, answers, judge_length, judge_list};
+use super::{Circumstances, answers, judge_length, judge_list, wrong_shape};
 use crate::model::{Conditions, Json, SCAN_LIMIT, same};
-use crate::policy::Disposition;
 use crate::policy::convention::{ConditionList, OuterList, Position};
 
 /// Judges the list of each element of the outer list or map, or the values of the map.
@@ -28,11 +26,7 @@ pub(super) fn judge<'p: 's, 's, 'a>(
     };
     let Some(elements) = outer.elements(written) else {
         let expected = if outer.key.is_empty() { "an object" } else { "a list" };
-        let message = format!("must be {expected}, it is {}", written.kind());
-        let found =
-            Violation::new(&list.shape_rule, Disposition::Deny, outer.path.field(), message);
-        violations.push(found.cause(Cause::TypeInvalid));
-        return;
+        return violations.push(wrong_shape(list, outer.path.field(), expected, written));
     };
     let stored = facts.old.map(|old| old.at_status(&outer.path));
     let mut stored = stored.map(|stored| Stored { outer, stored, by_key: None });
@@ -47,12 +41,9 @@ pub(super) fn judge<'p: 's, 's, 'a>(
     }
     for (position, element) in elements {
         if !matches!(element, Json::Object(_)) {
-            let message = format!("must be an object, it is {}", element.kind());
             let field = format!("{}[{}]", outer.path.field(), position.name());
-            let found = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
-            let place = position.key().unwrap_or_default();
-            let place = format!("{}[{place}]", outer.path.field());
-            violations.push(found.cause(Cause::TypeInvalid).at(place));
+            let place = format!("{}[{}]", outer.path.field(), position.key().unwrap_or_default());
+            violations.push(wrong_shape(list, field, "an object", element).at(place));
             continue;
         }
         let before = stored.as_mut().map(|stored| stored.find(position, element));

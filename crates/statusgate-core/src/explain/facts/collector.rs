@@ -1,18 +1,18 @@
 //! Collects the facts that predicates query into a space.
 
+mod answers;
+
 use std::collections::BTreeSet;
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 
 use super::sample;
-use super::{Answer, Fact, Question, Represents, Space};
+use super::{Answer, Fact, Question, Space};
 use crate::language::{
-    self, AnyWord, Bound, Condition, ConditionOf, Glob, MemberOf, Observed, Operand, Pattern,
-    Reference,
+    self, AnyWord, Bound, Condition, ConditionOf, Glob, MemberOf, Operand, Pattern, Reference,
 };
-use crate::model::{ConditionStatus, Pointer};
-use crate::policy::Check;
+use crate::model::Pointer;
 use crate::policy::convention::{ConditionList, Convention};
 
 /// Collects the facts that predicates query.
@@ -29,7 +29,7 @@ pub(crate) struct Collector<'c> {
 }
 
 /// What predicates distinguish about one fact.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Wanted<'c> {
     /// The reasons of a condition.
     reasons: BTreeSet<String>,
@@ -123,12 +123,10 @@ impl<'c> Collector<'c> {
         self.share();
         self.match_patterns();
         let answers = |(fact, wanted): (&Fact, &_)| (fact.clone(), self.answers(fact, wanted));
-        let mut facts: Vec<(Fact, Vec<Answer>)> = self.facts.iter().map(answers).collect();
-        facts.sort_by_key(|(fact, _)| rank(fact));
-        let (facts, answers) = facts.into_iter().unzip();
+        let mut facts: IndexMap<Fact, Vec<Answer>> = self.facts.iter().map(answers).collect();
+        facts.sort_by_key(|fact, _| rank(fact));
         Space {
             facts,
-            answers,
             element_of: self.element_of.map(|list| (*list.path).clone()),
             changed: self.changed.len(),
             touched: false,
@@ -140,21 +138,20 @@ impl<'c> Collector<'c> {
     fn share(&mut self) {
         for _ in 0..self.facts.len() {
             for at in 0..self.facts.len() {
-                for other in self.facts[at].linked.clone() {
-                    let Wanted { pair, ordered, number, .. } = self.facts[at];
-                    let literals = self.facts[at].literals.clone();
-                    let patterns = self.facts[at].patterns.clone();
-                    let phase = matches!(self.facts.get_index(at), Some((Fact::Phase { .. }, _)));
-                    let phases = if phase { self.phase_names() } else { Vec::new() };
+                let mut source = self.facts[at].clone();
+                if matches!(self.facts.get_index(at), Some((Fact::Phase { .. }, _))) {
+                    source.pair = false;
+                    source.literals.extend(self.phase_names());
+                }
+                for other in source.linked {
                     let target = &mut self.facts[other];
-                    target.pair |= pair && !phase;
-                    target.ordered |= ordered;
-                    target.number |= number;
-                    target.literals.extend(literals);
-                    target.literals.extend(phases);
-                    for pattern in patterns {
+                    target.pair |= source.pair;
+                    target.ordered |= source.ordered;
+                    target.number |= source.number;
+                    target.literals.extend(source.literals.iter().cloned());
+                    for pattern in &source.patterns {
                         if !target.patterns.iter().any(|known| known.as_str() == pattern.as_str()) {
-                            target.patterns.push(pattern);
+                            target.patterns.push(*pattern);
                         }
                     }
                     target.literals.sort_by_key(Value::to_string);
@@ -191,7 +188,7 @@ impl<'c> Collector<'c> {
 
     /// Whether predicates distinguish more than the answers of a fact.
     fn is_open(&self, fact: &Fact, value: &Wanted<'_>) -> bool {
-        let texts: Vec<Value> = match fact {
+        let answers = match fact {
             Fact::Length(_) => {
                 let too_long = |count: &usize| *count != usize::MAX && *count > sample::LONGEST;
                 return value.counts.iter().any(too_long);
@@ -203,7 +200,7 @@ impl<'c> Collector<'c> {
                 return true;
             }
             _ if value.patterns.is_empty() && !value.ordered => return false,
-            _ => self.answers(fact, value).into_iter().filter_map(Answer::into_value).collect(),
+            _ => self.answers(fact, value),
         };
         // The answers contain every order of two integers among the named integers, but not every order of
         // fractions, texts and times.
@@ -213,8 +210,8 @@ impl<'c> Collector<'c> {
         let matches = |text: &str| -> Vec<bool> {
             value.patterns.iter().map(|pattern| pattern.is_match(text)).collect()
         };
-        let distinguished: BTreeSet<Vec<bool>> =
-            texts.iter().filter_map(Value::as_str).map(matches).collect();
+        let texts = answers.iter().filter_map(|answer| answer.value()?.as_str());
+        let distinguished: BTreeSet<Vec<bool>> = texts.map(matches).collect();
         let all =
             u32::try_from(value.patterns.len()).ok().and_then(|count| 2_usize.checked_pow(count));
         !value.patterns.is_empty() && all.is_none_or(|all| distinguished.len() < all)
@@ -223,131 +220,6 @@ impl<'c> Collector<'c> {
     fn phase_names(&self) -> Vec<Value> {
         let phases = self.convention.phase.iter().flat_map(|rules| &rules.phases);
         phases.map(|phase| phase.name.as_str().into()).collect()
-    }
-
-    fn answers(&self, fact: &Fact, wanted: &Wanted<'_>) -> Vec<Answer> {
-        match fact {
-            Fact::Deleting => vec![Answer::Flag(false), Answer::Flag(true)],
-            Fact::Phase { .. } => {
-                let named = |value| Answer::Value { value, represents: Represents::Itself };
-                let phases = self.phase_names().into_iter().map(named);
-                std::iter::once(Answer::Absent).chain(phases).collect()
-            }
-            Fact::Condition { list, kind, .. } => self.condition_answers(list.as_ref(), kind),
-            Fact::Observed => {
-                let observed = [Observed::Behind, Observed::Current, Observed::Ahead];
-                let known = observed.into_iter().map(Answer::Observed);
-                std::iter::once(Answer::Absent).chain(known).collect()
-            }
-            Fact::Length(_) => {
-                // No list of a scene is longer.
-                let counts = wanted.counts.iter().filter(|count| **count <= sample::LONGEST);
-                counts.copied().map(Answer::Count).collect()
-            }
-            Fact::Gates(_) => {
-                // No requirement has the same result as a good condition.
-                let answers = [None, Some(true), Some(false)].map(Answer::Gate);
-                std::iter::once(Answer::NotAsked).chain(answers).collect()
-            }
-            Fact::Resource => {
-                let named =
-                    wanted.plurals.iter().map(|plural| (plural.clone(), Represents::Itself));
-                let all = named.chain([(sample::PLURAL.to_owned(), Represents::Others)]);
-                let answer = |(value, represents): (String, _)| Answer::Value {
-                    value: value.into(),
-                    represents,
-                };
-                all.map(answer).collect()
-            }
-            Fact::Member { name, .. } if name == "type" => self.type_answers(wanted),
-            Fact::Field { path, .. } => {
-                self.value_answers(wanted, &sample::checks_of(self.convention, path))
-            }
-            Fact::Member { name, .. } => {
-                let checks = self.element_of.map(|list| sample::checks_of_member(list, name));
-                self.value_answers(wanted, &checks.unwrap_or_default())
-            }
-            Fact::OfCondition { list, of } => {
-                let list =
-                    list.as_ref().and_then(|path| self.convention.list_at(path, self.version));
-                let checks = list.map(|list| sample::checks_of_member(list, &of.member));
-                self.value_answers(wanted, &checks.unwrap_or_default())
-            }
-        }
-    }
-
-    fn condition_answers(&self, list: Option<&Pointer>, kind: &str) -> Vec<Answer> {
-        use ConditionStatus::{False, True, Unknown};
-        let list = list.and_then(|path| self.convention.list_at(path, self.version));
-        // The stored condition has the same reasons as the new one, so that both can be equal.
-        let twins = self.facts.iter().filter(
-            |(fact, _)| matches!(fact, Fact::Condition { kind: other, .. } if other == kind),
-        );
-        let reasons: BTreeSet<&String> = twins.flat_map(|(_, wanted)| &wanted.reasons).collect();
-        let reasons: Vec<String> = reasons.into_iter().cloned().collect();
-        let mut answers = vec![Answer::Absent];
-        for status in [True, False, Unknown] {
-            let named = reasons.iter().map(|reason| (reason.clone(), Represents::Itself));
-            let rest = if reasons.is_empty() { Represents::Anything } else { Represents::Others };
-            let other = (sample::reason(list, kind, status, &reasons), rest);
-            for (reason, represents) in named.chain([other]) {
-                answers.push(Answer::Condition { status, reason, represents });
-            }
-        }
-        answers
-    }
-
-    /// The types of the element: those that the list declares, those that predicates name, and another.
-    fn type_answers(&self, wanted: &Wanted<'_>) -> Vec<Answer> {
-        let mut answers: Vec<Answer> = Vec::new();
-        let mut push = |name: String, represents: Represents| {
-            let answer = Answer::Value { value: name.into(), represents };
-            if !answers.contains(&answer) {
-                answers.push(answer);
-            }
-        };
-        let known = self.element_of.iter().flat_map(|list| list.types.values());
-        known.for_each(|kind| push(kind.sample(), Represents::Itself));
-        if self.element_of.is_some_and(|list| !list.polarity_from.is_empty()) {
-            sample::GATES.iter().for_each(|(name, _)| push((*name).to_owned(), Represents::Itself));
-        }
-        for value in &wanted.literals {
-            value.as_str().into_iter().for_each(|name| push(name.to_owned(), Represents::Itself));
-        }
-        push(sample::TYPE.to_owned(), Represents::Others);
-        answers
-    }
-
-    fn value_answers(&self, wanted: &Wanted<'_>, checks: &[&Check]) -> Vec<Answer> {
-        let named = wanted.literals.iter().map(|value| (value.clone(), Represents::Itself));
-        let mut values: Vec<(Value, Represents)> = named.collect();
-        let rest =
-            if wanted.literals.is_empty() { Represents::Anything } else { Represents::Others };
-        if wanted.pair || wanted.ordered {
-            let count = self.compared(wanted).max(2);
-            let number = wanted.number || sample::is_number(checks, &wanted.literals);
-            let more = if wanted.ordered && number {
-                around(&wanted.literals, count)
-            } else {
-                sample::several(checks, count, wanted.ordered)
-            };
-            values.extend(more.into_iter().map(|value| (value, Represents::Itself)));
-        } else if wanted.future {
-            values.push((sample::PAST.into(), Represents::Itself));
-        } else {
-            values.extend(sample::other(checks, &wanted.literals).map(|value| (value, rest)));
-        }
-        if wanted.future {
-            values.push((sample::FUTURE.into(), Represents::Itself));
-        }
-        let mut answers = vec![Answer::Absent];
-        for (value, represents) in values {
-            let known = |answer: &Answer| matches!(answer, Answer::Value { value: known, .. } if *known == value);
-            if !answers.iter().any(known) {
-                answers.push(Answer::Value { value, represents });
-            }
-        }
-        answers
     }
 }
 
@@ -439,23 +311,6 @@ impl<'c> Collector<'c> {
             self.link(at, other);
         }
     }
-}
-
-/// Up to `count` numbers below, between and above the named ones.
-fn around(named: &[Value], count: usize) -> Vec<Value> {
-    let mut ends: Vec<i64> = named.iter().filter_map(Value::as_i64).collect();
-    ends.sort_unstable();
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let (Some(least), Some(most)) = (ends.first(), ends.last()) else {
-        return (1..=count).map(Value::from).collect();
-    };
-    let above = |end: i64| (1..=count).map(move |step| end.saturating_add(step));
-    let below = (1..=count).map(|step| least.saturating_sub(step));
-    let between = ends.windows(2).flat_map(|ends| {
-        let (from, to) = (ends[0], ends[1]);
-        above(from).filter(move |number| *number < to)
-    });
-    between.chain(below).chain(above(*most)).map(Value::from).collect()
 }
 
 /// The same reference into the stored object, or into the new one.

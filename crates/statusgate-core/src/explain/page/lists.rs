@@ -1,7 +1,7 @@
 //! The lists of conditions on a page.
 
 use super::super::words;
-use super::{Page, off_unless_enabled};
+use super::{Page, off_unless_enabled, requirement};
 use crate::policy::convention::{ConditionList, ConditionType};
 
 impl Page {
@@ -9,9 +9,7 @@ impl Page {
         self.heading(format!("Conditions: {}", list.path.field()));
         self.list(about(list));
         let rows = list.members.iter().flat_map(|(member, checks)| {
-            checks.iter().map(move |check| {
-                [member.clone(), words::check(check), check.rule.to_string(), check.source.clone()]
-            })
+            checks.iter().map(move |check| requirement(member, check))
         });
         self.table(["member", "requirement", "rule", "source"], rows.collect());
         let rows = list.types.values().map(|kind| {
@@ -35,27 +33,18 @@ impl Page {
     }
 
     fn reasons(&mut self, list: &ConditionList) {
-        let mut rows: Vec<[String; 5]> = Vec::new();
-        for kind in list.types.values() {
-            for (reason, row) in &kind.reasons {
-                let expects = row.expects().map(|(member, values)| {
-                    format!("{member} {}", words::texts(&values.collect::<Vec<_>>()))
-                });
+        let rows = list.types.values().flat_map(|kind| {
+            words::reasons_by_meaning(kind).into_iter().map(|(row, reasons)| {
+                let expects = row.expects();
+                let expects =
+                    expects.map(|(name, texts)| format!("{name} {}", words::texts(texts)));
                 let expects = expects.collect::<Vec<_>>().join(", ");
-                let (name, action) = (kind.name.clone(), words::action(row.action()).to_owned());
+                let action = words::action(row.action()).to_owned();
                 let rule = kind.reason_rule.to_string();
-                // Reasons that imply the same share a row.
-                let same = rows.iter_mut().find(|row| {
-                    let [of, _, implies, with, _] = row;
-                    [of, implies, with] == [&name, &expects, &action]
-                });
-                match same {
-                    Some([_, reasons, ..]) => reasons.push_str(&format!(", {reason}")),
-                    None => rows.push([name, reason.clone(), expects, action, rule]),
-                }
-            }
-        }
-        self.table(["type", "reasons", "implies", "action", "rule"], rows);
+                [kind.name.clone(), reasons.join(", "), expects, action, rule]
+            })
+        });
+        self.table(["type", "reasons", "implies", "action", "rule"], rows.collect());
     }
 }
 

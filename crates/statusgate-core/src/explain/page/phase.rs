@@ -71,18 +71,16 @@ impl Page {
 
     fn moves(&mut self, rules: &PhaseRules) {
         let Some(moves) = &rules.moves else { return };
+        let name =
+            |phase: &String| if phase.is_empty() { "no phase".to_owned() } else { phase.clone() };
+        let rows = moves
+            .from
+            .iter()
+            .map(|(from, to)| [name(from), to.iter().map(name).collect::<Vec<_>>().join(", ")]);
         let any = moves.any_to.join(", ");
-        let rows = moves.from.iter().map(|(from, to)| {
-            let from = if from.is_empty() { "no phase".to_owned() } else { from.clone() };
-            let name = |to: &String| if to.is_empty() { "no phase".to_owned() } else { to.clone() };
-            [from, to.iter().map(name).collect::<Vec<_>>().join(", ")]
-        });
-        let mut rows: Vec<[String; 2]> = rows.collect();
-        if !any.is_empty() {
-            rows.push(["any phase".to_owned(), any]);
-        }
+        let any = (!any.is_empty()).then(|| ["any phase".to_owned(), any]);
         self.text("Allowed moves:");
-        self.table(["from", "to"], rows);
+        self.table(["from", "to"], rows.chain(any).collect());
     }
 }
 

@@ -1,5 +1,7 @@
 //! The truth tables on a page, in few lines.
 
+use indexmap::IndexMap;
+
 use super::super::cubes::Cube;
 use super::super::facts::{Answer, Fact, Space};
 use super::super::table::{self, PhaseOutcome, Table};
@@ -43,10 +45,8 @@ impl Page {
             "All {} combinations of the facts that evidence depends on. An empty cell means any value.",
             table.rows.len()
         ));
-        let stored = table.space.facts.iter().position(|fact| *fact == Fact::Phase { old: true });
         let in_words = |combination: &[usize], outcome: &PhaseOutcome| {
-            let stored =
-                stored.and_then(|at| table.space.answers.get(at)?.get(*combination.get(at)?));
+            let stored = table.space.answer(&Fact::Phase { old: true }, combination);
             outcome_in_words(rules, outcome, stored)
         };
         let lines = table.collapsed(|combination, outcome| {
@@ -71,7 +71,7 @@ impl Page {
 
     fn lines(&mut self, space: &Space, lines: &[(Cube, Vec<String>)], what: &[&str]) {
         let facts = space.facts.len();
-        let head = space.facts.iter().map(Fact::label);
+        let head = space.facts.keys().map(Fact::label);
         let head = head.chain(what.iter().map(|name| (*name).to_owned())).collect();
         let rows = lines.iter().map(|(cube, outcome)| {
             let cells = (0..facts).map(|fact| cube.label(space, fact));
@@ -86,8 +86,7 @@ impl Page {
         }
         self.heading("Truth table of the rules");
         self.text("The states in which a rule is violated. An empty cell means any value.");
-        let all: Vec<usize> = (0..convention.rules.len()).collect();
-        for group in groups(convention, &all) {
+        for group in groups(convention) {
             if !self.truth_of_group(convention, &group, READABLE) {
                 for rule in group {
                     self.truth_of_group(convention, &[rule], usize::MAX);
@@ -122,19 +121,18 @@ impl Page {
     }
 
     fn too_many(&mut self, space: &Space) {
-        let facts: Vec<String> = space.facts.iter().map(Fact::label).collect();
         self.text(format!(
             "The combinations of {} are too many for a table.",
-            words::any_of(facts.into_iter()).replace(" or ", " and ")
+            words::any_of(space.facts.keys().map(Fact::label)).replace(" or ", " and ")
         ));
     }
 }
 
 /// Rules that share a fact share a table.
-fn groups(convention: &Convention, rules: &[usize]) -> Vec<Vec<usize>> {
+fn groups(convention: &Convention) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Vec<Fact>, Vec<usize>)> = Vec::new();
-    for rule in rules {
-        let (mut facts, mut members) = (table::facts_of_rule(convention, *rule), vec![*rule]);
+    for rule in 0..convention.rules.len() {
+        let (mut facts, mut members) = (table::facts_of_rule(convention, rule), vec![rule]);
         let shares = |known: &[Fact], facts: &[Fact]| known.iter().any(|fact| facts.contains(fact));
         let (joined, rest): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|(known, _)| shares(known, &facts));
@@ -173,21 +171,13 @@ fn outcome_in_words(
             Some(chosen) => chosen,
         }
     };
-    let mut choices: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut choices: IndexMap<String, Vec<usize>> = IndexMap::new();
     for at in outside {
-        let chosen = chosen(at);
-        match choices.iter_mut().find(|(known, _)| *known == chosen) {
-            Some((_, phases)) => phases.push(at),
-            None => choices.push((chosen, vec![at])),
-        }
+        choices.entry(chosen(at)).or_default().push(at);
     }
-    let repair = match choices.as_slice() {
-        [] => String::new(),
-        [(chosen, _)] => chosen.clone(),
-        several => {
-            let parts = several.iter().map(|(chosen, of)| format!("{chosen} for {}", names(of)));
-            parts.collect::<Vec<_>>().join("; ")
-        }
-    };
-    (admissible, repair)
+    let parts = choices.iter().map(|(chosen, of)| match choices.len() {
+        1 => chosen.clone(),
+        _ => format!("{chosen} for {}", names(of)),
+    });
+    (admissible, parts.collect::<Vec<_>>().join("; "))
 }

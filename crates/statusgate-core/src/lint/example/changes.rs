@@ -1,11 +1,12 @@
 //! The changes of a write that a search tries.
 
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
 use super::Search;
 use super::edit::{replaced, without_one};
 use super::seeds::{GENERATION, OTHER, STATUSES};
-use crate::explain::{FUTURE, LATER, NOW, PAST, Scene, values};
+use crate::explain::{FUTURE, LATER, NOW, PAST, Scene, put, values};
 use crate::model::Pointer;
 use crate::policy::Check;
 use crate::policy::convention::{ConditionList, ConditionType};
@@ -24,7 +25,7 @@ impl Search<'_> {
         let with_old = |old: Value| Scene { old: Some(old), ..scene.clone() };
         let (object, old) = (&scene.object, scene.old.as_ref());
         let mut changed: Vec<Scene> = Vec::new();
-        changed.extend(self.variants(object, old, wrong).into_iter().map(with));
+        changed.extend(self.varied(scene, wrong));
         changed.extend(self.additions(object, old).into_iter().map(with));
         changed.extend(without_one(object, true).into_iter().map(with));
         if let Some(old) = old {
@@ -38,6 +39,12 @@ impl Search<'_> {
             changed.extend(replaced(object, "/status", Some(json!([]))).map(with));
         }
         changed
+    }
+
+    /// Writes with another value at one place of the written object.
+    pub(super) fn varied(&self, scene: &Scene, wrong: bool) -> impl Iterator<Item = Scene> {
+        let variants = self.variants(&scene.object, scene.old.as_ref(), wrong);
+        variants.into_iter().map(|object| Scene { object, ..scene.clone() })
     }
 
     /// The same write without a stored status, or without one member or condition. Conditions keep their
@@ -58,7 +65,7 @@ impl Search<'_> {
 
     /// The object with another value at one place. If there is a stored object, the time of a condition may
     /// have to change as well.
-    pub(super) fn variants(&self, object: &Value, old: Option<&Value>, wrong: bool) -> Vec<Value> {
+    fn variants(&self, object: &Value, old: Option<&Value>, wrong: bool) -> Vec<Value> {
         let mut variants = Vec::new();
         for (place, values) in &self.asked {
             let stored = old.and_then(|old| old.pointer(place)).cloned().map(Some);
@@ -102,12 +109,8 @@ impl Search<'_> {
         let time = list.time_member();
         // The type last: another type is another condition.
         let own = list.members.iter().map(|(name, _)| name.as_str());
-        let mut names: Vec<&str> = Vec::new();
-        for name in MEMBERS.into_iter().chain([time]).chain(own).chain(["type"]) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let names: IndexSet<&str> =
+            MEMBERS.into_iter().chain([time]).chain(own).chain(["type"]).collect();
         let mut variations: Vec<Variation> = Vec::new();
         for name in names {
             let checks: Vec<&Check> = list.checks(name).iter().collect();
@@ -193,14 +196,9 @@ impl Search<'_> {
         let fields = convention.fields.iter().chain(&self.policy.fields).map(|field| &*field.path);
         let generations =
             convention.generation.iter().flat_map(|rules| rules.paths.iter().flatten());
-        let mut paths: Vec<&Pointer> = Vec::new();
-        for path in fields.chain(generations.map(|path| &**path)) {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths.extend(self.policy.owners.iter().map(|owner| &*owner.path));
-        paths
+        let paths: IndexSet<&Pointer> = fields.chain(generations.map(|path| &**path)).collect();
+        let owned = self.policy.owners.iter().map(|owner| &*owner.path);
+        paths.into_iter().chain(owned).collect()
     }
 
     fn checks(&self, path: &Pointer) -> Vec<&Check> {
@@ -239,7 +237,7 @@ impl Search<'_> {
             {
                 let items: Vec<Value> = items.iter().cloned().chain([item]).collect();
                 let mut object = object.clone();
-                self.stage.set(&mut object, &list.sample_path(), items.into());
+                put(&mut object, &list.sample_path(), items.into());
                 larger.push(object);
             }
             // In the order of the convention.
@@ -324,18 +322,8 @@ fn good(checks: &[&Check]) -> Vec<Value> {
 
 /// Values of wrong types, forms and sizes.
 fn bad(checks: &[&Check]) -> Vec<Value> {
-    let mut bad = vec![
-        json!(5),
-        json!("no name!"),
-        json!(""),
-        json!("example"),
-        json!(FUTURE),
-        json!(true),
-        json!(null),
-        json!(-1),
-        json!([]),
-        json!({}),
-    ];
+    let bad = json!([5, "no name!", "", "example", FUTURE, true, null, -1, [], {}]);
+    let mut bad = bad.as_array().cloned().unwrap_or_default();
     for check in checks {
         let most = [check.max_length, check.max_bytes].into_iter().flatten();
         bad.extend(most.map(|most| "a".repeat(most + 1).into()));
@@ -350,11 +338,6 @@ fn bad(checks: &[&Check]) -> Vec<Value> {
 }
 
 fn unique(values: Vec<Value>) -> Vec<Option<Value>> {
-    let mut unique: Vec<Option<Value>> = Vec::new();
-    for value in values.into_iter().map(Some) {
-        if !unique.contains(&value) {
-            unique.push(value);
-        }
-    }
-    unique
+    let unique: IndexSet<Value> = values.into_iter().collect();
+    unique.into_iter().map(Some).collect()
 }

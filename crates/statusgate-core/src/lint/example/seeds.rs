@@ -1,12 +1,14 @@
 //! The writes with which a search begins.
 
+use indexmap::IndexSet;
+use json_patch::jsonptr::PointerBuf;
 use serde_json::{Value, json};
 
 use super::super::rules::MAX_WRITES;
 use super::changes::Variation;
 use super::{CLEAN, Candidate, KEPT, Search};
 use crate::explain::{
-    Answer, Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, space_of,
+    Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, put, space_of,
 };
 use crate::policy::cel::{CelRule, Part};
 use crate::policy::convention::{ConditionList, PhaseValue};
@@ -54,7 +56,7 @@ impl<'s> Search<'s> {
         // The rules of the pool do not have predicates.
         let others = others.filter(|_| self.id != CLEAN);
         for space in self.space().into_iter().chain(others) {
-            for (fact, answers) in space.facts.iter().zip(&space.answers) {
+            for (fact, answers) in &space.facts {
                 let Fact::Field { path, .. } = fact else { continue };
                 let place = path.to_string();
                 if path.tokens().iter().any(|name| name == "-1")
@@ -62,11 +64,8 @@ impl<'s> Search<'s> {
                 {
                     continue;
                 }
-                let value = |answer: &Answer| match answer {
-                    Answer::Value { value, .. } => Some(value.clone()),
-                    _ => None,
-                };
-                variations.push((place, answers.iter().map(value).collect()));
+                let values = answers.iter().map(|answer| answer.value().cloned());
+                variations.push((place, values.collect()));
             }
         }
         variations.extend(self.policy.rules.iter().flat_map(|rule| self.variations_of(rule)));
@@ -75,10 +74,10 @@ impl<'s> Search<'s> {
 
     /// The values that a rule in CEL reads. It can distinguish any values, so these are only a guess.
     pub(in super::super) fn variations_of(&self, rule: &CelRule) -> Vec<Variation> {
-        let mut paths = Vec::new();
-        rule.expression.reads.written.iter().for_each(|part| leaves(part, "", &mut paths));
+        let paths = rule.expression.reads.written.iter().flat_map(Part::paths);
+        let places = paths.filter(|path| path.len() > 1).map(PointerBuf::from_tokens);
         let values: Vec<Option<Value>> = guesses(rule).into_iter().map(Some).collect();
-        paths.into_iter().map(|path| (path, values.clone())).collect()
+        places.map(|place| (place.to_string(), values.clone())).collect()
     }
 
     /// The best writes among the combinations of what the rule asks for.
@@ -89,8 +88,8 @@ impl<'s> Search<'s> {
         let mut found: Vec<Candidate> = Vec::new();
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
-            let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
-            for (count, mut scene) in self.stage.scenes(&space, numbers).enumerate() {
+            let scenes = self.stage.scenes(&space, space.scattered(MAX_WRITES));
+            for (count, mut scene) in scenes.enumerate() {
                 let clean = found.iter().filter(|found| found.cost.0 == 0).count();
                 if clean >= KEPT || (count > MAX_ASKED && found.len() >= KEPT) {
                     break;
@@ -101,9 +100,8 @@ impl<'s> Search<'s> {
                 if let Some(phase) = self.phase() {
                     self.stage.set_phase(&mut scene.object, &phase.name);
                 }
-                let (others, violated) = self.wrong(&scene, true);
-                if violated {
-                    found.push(self.candidate(others, scene));
+                if self.wrong(&scene, true).1 {
+                    found.push(self.candidate(scene));
                 }
             }
         }
@@ -126,7 +124,7 @@ impl<'s> Search<'s> {
         self.add_phases(&mut writes);
         for path in self.paths() {
             for value in self.values(path) {
-                let object = self.object(|object| self.stage.set(object, path, value));
+                let object = self.object(|object| put(object, path, value));
                 for old in [None, Some(object.clone())] {
                     let scene = self.scene(object.clone(), old);
                     writes.extend(self.changes(&scene, true));
@@ -142,7 +140,7 @@ impl<'s> Search<'s> {
     }
 
     pub(super) fn scene(&self, object: Value, old: Option<Value>) -> Scene {
-        self.stage.scene_of(object, old, "")
+        Scene::of(object, old, "")
     }
 
     /// An object, with a generation if the convention has rules about generations.
@@ -178,9 +176,7 @@ impl<'s> Search<'s> {
             }
         }
         for scene in [&first, &same] {
-            let with = |object: Value| Scene { object, ..scene.clone() };
-            let variants = self.variants(&scene.object, scene.old.as_ref(), false);
-            writes.extend(variants.into_iter().map(with));
+            writes.extend(self.varied(scene, false));
             writes.extend(self.removals(scene));
         }
         for status in STATUSES {
@@ -198,10 +194,10 @@ impl<'s> Search<'s> {
             self.object(|object| {
                 self.stage.set_phase(object, &phase.name);
                 if let Some(time) = &rules.transition_time {
-                    self.stage.set(object, &time.path, since.into());
+                    put(object, &time.path, since.into());
                 }
                 if let (Some(reason), Some(first)) = (&rules.reason, phase.reasons.first()) {
-                    self.stage.set(object, &reason.path, first.as_str().into());
+                    put(object, &reason.path, first.as_str().into());
                 }
             })
         };
@@ -209,9 +205,7 @@ impl<'s> Search<'s> {
             let first = self.scene(of(to, PAST), None);
             let same = self.scene(of(to, PAST), Some(of(to, PAST)));
             for scene in [&first, &same] {
-                let with = |object: Value| Scene { object, ..scene.clone() };
-                let variants = self.variants(&scene.object, scene.old.as_ref(), false);
-                writes.extend(variants.into_iter().map(with));
+                writes.extend(self.varied(scene, false));
             }
             for from in rules.phases.iter().filter(|from| from.name != to.name) {
                 writes.push(self.scene(of(to, LATER), Some(of(from, PAST))));
@@ -229,32 +223,8 @@ fn guesses(rule: &CelRule) -> Vec<Value> {
     let numbers = named.iter().filter_map(Value::as_i64);
     let next = numbers.flat_map(|number| [number.saturating_sub(1), number.saturating_add(1)]);
     let next: Vec<Value> = next.map(Value::from).collect();
-    let some = [
-        json!(0),
-        json!(5),
-        json!(1000),
-        json!("example"),
-        json!(true),
-        json!(false),
-        json!(["example"]),
-        json!({"example": "text"}),
-    ];
-    let mut values: Vec<Value> = Vec::new();
-    for value in named.into_iter().chain(some).chain(next) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    values
-}
-
-/// The values that an expression reads, as JSON pointers.
-fn leaves(part: &Part, path: &str, paths: &mut Vec<String>) {
-    if part.members.is_empty() && path.matches('/').count() > 1 {
-        paths.push(path.to_owned());
-    }
-    for (name, inner) in &part.members {
-        let name = name.replace('~', "~0").replace('/', "~1");
-        leaves(inner, &format!("{path}/{name}"), paths);
-    }
+    let some = json!([0, 5, 1000, "example", true, false, ["example"], {"example": "text"}]);
+    let some = some.as_array().into_iter().flatten().cloned();
+    let values: IndexSet<Value> = named.into_iter().chain(some).chain(next).collect();
+    values.into_iter().collect()
 }

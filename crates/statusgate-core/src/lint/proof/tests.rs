@@ -12,9 +12,8 @@ use crate::lint::Lint;
 use crate::policy::{PolicySet, Source};
 
 fn describe(space: &Space, combination: &[usize]) -> String {
-    let facts = space.facts.iter().zip(&space.answers).zip(combination);
-    let words =
-        facts.map(|((fact, answers), at)| format!("{}: {}", fact.label(), answers[*at].label()));
+    let words = space.chosen(combination);
+    let words = words.map(|(fact, answer)| format!("{}: {}", fact.label(), answer.label()));
     words.collect::<Vec<_>>().join(", ")
 }
 

@@ -63,6 +63,18 @@ impl Part {
                 }
             }
     }
+
+    /// The longest paths to what is read.
+    pub(crate) fn paths(&self) -> Vec<Vec<String>> {
+        if self.members.is_empty() {
+            return vec![Vec::new()];
+        }
+        let members = self.members.iter().flat_map(|(name, inner)| {
+            let below = inner.paths().into_iter();
+            below.map(move |path| [vec![name.clone()], path].concat())
+        });
+        members.collect()
+    }
 }
 
 /// The operators that read a member by its name.

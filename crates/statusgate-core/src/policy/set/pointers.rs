@@ -1,5 +1,7 @@
 //! The fields that documents name, compared with the schemas of the objects that they are about.
 
+use json_patch::jsonptr::PointerBuf;
+
 use crate::documents::DocumentKind;
 use crate::model::{Pointer, Schema};
 use crate::policy::cel::{self, Part};
@@ -75,11 +77,7 @@ fn compare(node: &Node, key: &str, defined: &[&Defined], problems: &Problems) {
         Value::String(text) if key == "expression" => {
             let Ok(expression) = cel::compile(text) else { return };
             let reads = [&expression.reads.written, &expression.reads.stored];
-            let mut paths = Vec::new();
-            for part in reads.into_iter().flatten() {
-                members(part, &mut Vec::new(), &mut paths);
-            }
-            for path in paths {
+            for path in reads.into_iter().flatten().flat_map(Part::paths) {
                 check(&path, At::root(node, problems), defined);
             }
         }
@@ -89,18 +87,6 @@ fn compare(node: &Node, key: &str, defined: &[&Defined], problems: &Problems) {
             }
         }
         _ => {}
-    }
-}
-
-/// The longest paths that an expression reads.
-fn members(part: &Part, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
-    if part.members.is_empty() {
-        paths.push(path.clone());
-    }
-    for (name, inner) in &part.members {
-        path.push(name.clone());
-        members(inner, path, paths);
-        path.pop();
     }
 }
 
@@ -114,11 +100,7 @@ fn check(tokens: &[String], at: At<'_>, defined: &[&Defined]) {
         return;
     }
     let (place, names) = first;
-    let pointer = |tokens: &[String]| {
-        tokens.iter().fold(String::new(), |path, name| {
-            path + "/" + &name.replace('~', "~0").replace('/', "~1")
-        })
-    };
+    let pointer = |tokens: &[String]| PointerBuf::from_tokens(tokens).to_string();
     let of = match defined {
         [one] => format!("the schema of {}", one.name),
         all => format!("the {} schemas of the selected versions", all.len()),
