@@ -41,7 +41,8 @@ pub struct Args {
     older_than: Option<Duration>,
 
     /// The mildest action that causes exit code 1. `warn` includes repairs. Case does not matter.
-    #[arg(long, value_name = "ACTION", ignore_case = true, default_value = "deny", value_parser = one_of(LIMITS))]
+    #[arg(long, value_name = "ACTION", ignore_case = true, default_value = "deny",
+          value_parser = one_of(LIMITS, Action::label))]
     fail_on: Action,
 
     /// `table`: counts, and examples for each rule. `json`: one line per object, and one with the

@@ -85,12 +85,13 @@ pub(super) struct Judging {
     convention: Option<String>,
 
     /// With --convention: the strongest action of any rule, as in a policy. Case does not matter.
-    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(LIMITS), requires = "convention")]
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(LIMITS, Action::label),
+          requires = "convention")]
     enforcement: Option<Action>,
 
     /// With --convention: what happens on a disagreement of phase and conditions, as in a policy. Case does
     /// not matter.
-    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(Action::WORST_FIRST),
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(Action::WORST_FIRST, Action::label),
           requires = "convention")]
     disagreement: Option<Action>,
 

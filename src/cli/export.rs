@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Subcommand};
 
+use super::action::one_of;
 use super::connection::{Connection, block_on};
 use super::input::Input;
 use super::plurals::read_definitions;
@@ -49,8 +49,7 @@ struct HealthArgs {
     /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
     /// Kustomization. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
     /// resources. `wait`: commands of kubectl.
-    #[arg(long = "for", value_name = "TOOL",
-          value_parser = PossibleValuesParser::new(Reader::ALL.map(Reader::name)).try_map(|name| reader(&name)))]
+    #[arg(long = "for", value_name = "TOOL", value_parser = one_of(Reader::ALL, Reader::name))]
     reader: Reader,
 
     #[command(flatten)]
@@ -195,9 +194,4 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let error = || format!("cannot write {}", path.display());
     path.parent().map_or(Ok(()), fs::create_dir_all).with_context(error)?;
     fs::write(path, text).with_context(error)
-}
-
-fn reader(name: &str) -> anyhow::Result<Reader> {
-    let found = Reader::ALL.into_iter().find(|reader| reader.name() == name);
-    found.ok_or_else(|| anyhow!("unknown tool"))
 }

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::value::RawValue;
 
 use super::Outcome;
+use super::action::one_of;
 use super::output::{Output, severity, stdout};
 use super::policies::Policies;
 use super::time::Now;
@@ -28,7 +28,7 @@ use statusgate_core::wire::AdmissionRequest;
 pub struct Args {
     /// The webhook: `mutate` sets defaults and repairs, `validate` judges. `agreement` judges only whether
     /// phase and conditions agree, `mandatory` everything else.
-    #[arg(long, value_name = "WEBHOOK", value_parser = webhooks())]
+    #[arg(long, value_name = "WEBHOOK", value_parser = one_of(Webhook::ALL, Webhook::name))]
     webhook: Webhook,
 
     /// The file with the reviews, one after the other; `-` for standard input.
@@ -44,13 +44,6 @@ pub struct Args {
 
     #[command(flatten)]
     now: Now,
-}
-
-fn webhooks() -> impl TypedValueParser<Value = Webhook> {
-    PossibleValuesParser::new(Webhook::ALL.map(Webhook::name)).map(move |name| {
-        let found = Webhook::ALL.into_iter().find(|webhook| webhook.name() == name);
-        found.unwrap_or(Webhook::Validate)
-    })
 }
 
 /// Responds to each review.
