@@ -27,7 +27,7 @@ use statusgate_core::request::{Request, writer};
 use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
 
 /// The arguments of `check`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Parser)]
 #[command(
     after_help = "Exit code 0: no finding at or above --fail-on. 1: findings. 2: some documents could \
                   not be used; the results of the others are printed."

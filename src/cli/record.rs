@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
+use clap::Parser;
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -22,7 +23,7 @@ use super::connection::{Connection, block_on};
 use super::plurals::read_crds;
 use super::report::plural;
 use super::signals::Signals;
-use super::time::{Now, clock};
+use super::time::clock;
 use super::{Outcome, fail_with, say};
 use crate::cluster::Cluster;
 use crate::manifests::registrations::{
@@ -96,18 +97,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         );
     }
     say(format_args!("recorded {} in {name}", plural(recording.count(), "write")));
+    let file = ["check".into(), "--".into(), args.to.clone().into_os_string()];
     let outcome = check::run(&check::Args {
-        input: args.to.clone().into(),
-        old: Vec::new(),
-        sequence: false,
         judging: args.judging.clone(),
-        user: String::new(),
-        groups: Vec::new(),
-        no_mutate: false,
         // A broken line is a mistake in any case.
         strict: true,
-        now: Now::default(),
         reporting: args.reporting.clone(),
+        ..check::Args::parse_from(file)
     });
     let (outcome, failed) = match outcome {
         Ok(outcome) => (outcome, None),
