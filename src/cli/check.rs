@@ -13,16 +13,16 @@ use super::filter::Filter;
 use super::input::Input;
 use super::output::stdout;
 use super::plurals::{Plurals, read_crds};
-use super::policies::{Policies, following};
+use super::policies::{Policies, following, mistakes_in_selectors};
 use super::report::{Format, Judged, Located, Report, plural};
 use super::time::Now;
 use super::{Outcome, say};
-use crate::files::open;
+use crate::files;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Review};
 use statusgate_core::model::Writer;
-use statusgate_core::policy::PolicySet;
+use statusgate_core::policy::{Diagnostics, PolicySet};
 use statusgate_core::request::{Request, writer};
 use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
 
@@ -141,16 +141,18 @@ impl Judging {
         !self.policies.paths.is_empty()
     }
 
-    /// The names in the selectors of the policies that no CRD has.
+    /// The names in the selectors of the policies that no CRD has. The example policies select more than
+    /// one product has.
     fn unserved(
         &self,
         policies: &PolicySet,
         crds: &[CustomResource],
-    ) -> anyhow::Result<Vec<Diagnostic>> {
-        match self.convention {
-            None if !crds.is_empty() => self.policies.unserved(policies, crds),
-            _ => Ok(Vec::new()),
+    ) -> anyhow::Result<Diagnostics> {
+        if self.convention.is_some() || !self.has_policies() || crds.is_empty() {
+            return Ok(Diagnostics::default());
         }
+        let sources = files::load_policies(&self.policies.paths)?;
+        Ok(mistakes_in_selectors(&sources, policies, crds))
     }
 }
 
@@ -175,9 +177,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     reporting.check(&policies, judging.has_policies())?;
     let (files, unread) = args.input.open(None)?;
     let crds = read_crds(&judging.crds, args.input.recursive)?;
-    let mut mistakes = judging.unserved(&policies, &crds)?;
+    let mut mistakes: Vec<_> = judging.unserved(&policies, &crds)?.into_iter().collect();
     let plurals = Plurals::of(crds);
-    let (old_files, more) = open(&args.old, args.input.recursive, &[]);
+    let (old_files, more) = files::open(&args.old, args.input.recursive, &[]);
     mistakes.extend(more);
     let old = Manifests::read(&old_files);
     mistakes.extend_from_slice(old.mistakes());
