@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::output::{Output, painted, stdout};
 use super::plurals::read_definitions;
 use super::policies::{compile, mistakes_in_selectors};
+use super::report::plural;
 use super::{Outcome, explain};
 use crate::cluster::Definition;
 use crate::files;
@@ -49,45 +50,39 @@ pub struct Args {
 /// When documents cannot be read, or there is no such convention.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.paths)?;
-    let mut out = stdout(args.output == Output::Table);
-    let found = match judge(args, &sources)? {
-        Ok(found) => found,
-        Err(mistakes) => {
-            match args.output {
-                Output::Table => writeln!(out, "{mistakes:#}")?,
-                Output::Json => {
-                    let mistakes = mistakes.to_json();
-                    let whole = json!({"mistakes": mistakes, "conventions": [], "policies": []});
-                    writeln!(out, "{whole:#}")?;
-                }
-            }
-            return Ok(Outcome::Findings);
-        }
+    let (found, mistakes) = match judge(args, &sources) {
+        Ok(found) => (found, Diagnostics::default()),
+        // Mistakes in documents are findings; an unknown name is an error of the command line.
+        Err(error) => (Found::default(), error.downcast::<Diagnostics>()?),
     };
+    let mut out = stdout(args.output == Output::Table);
     match args.output {
+        Output::Table if !mistakes.is_empty() => writeln!(out, "{mistakes:#}")?,
         Output::Table => out.write_all(as_text(&found).as_bytes())?,
         Output::Json => {
             let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();
             let (conventions, policies) = (all(&found.conventions), all(&found.policies));
-            let whole = json!({"mistakes": [], "conventions": conventions, "policies": policies});
+            let mistakes = mistakes.to_json();
+            let whole =
+                json!({"mistakes": mistakes, "conventions": conventions, "policies": policies});
             writeln!(out, "{whole:#}")?;
         }
     }
-    Ok(Outcome::of(found.conventions.iter().chain(&found.policies).any(Report::has_faults)))
+    let mut reports = found.conventions.iter().chain(&found.policies);
+    Ok(Outcome::of(!mistakes.is_empty() || reports.any(Report::has_faults)))
 }
 
 /// What was found.
+#[derive(Default)]
 struct Found {
     conventions: Vec<Report>,
     policies: Vec<Report>,
 }
 
-fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagnostics>> {
-    // Errors in documents are findings; an unknown name is an error of the command line.
-    let policies = match compile(sources) {
-        Ok(policies) => policies,
-        Err(mistakes) => return Ok(Err(mistakes)),
-    };
+/// # Errors
+/// Mistakes in the documents as [`Diagnostics`].
+fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
+    let policies = compile(sources)?;
     if !args.paths.is_empty()
         && policies.policies().is_empty()
         && policies.given_names().next().is_none()
@@ -105,7 +100,7 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagno
             policies.mistakes_in_pointers(sources, &defined.concat()),
         ] {
             if !mistakes.is_empty() {
-                return Ok(Err(mistakes));
+                return Err(mistakes.into());
             }
         }
     }
@@ -119,11 +114,9 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagno
         (_, named) => named.iter().map(String::as_str).collect(),
     };
     let names = named.into_iter().chain(policies.given_names());
-    let conventions = names.map(|name| lint::lint(&policies, name)).collect::<Result<_, _>>();
-    Ok(conventions.map(|conventions| {
-        let lint_policy = |policy| lint::lint_policy(&policies, policy);
-        Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() }
-    }))
+    let conventions = names.map(|name| lint::lint(&policies, name)).collect::<Result<_, _>>()?;
+    let lint_policy = |policy| lint::lint_policy(&policies, policy);
+    Ok(Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() })
 }
 
 /// The versions that a CustomResourceDefinition defines.
@@ -153,8 +146,7 @@ fn as_text(found: &Found) -> String {
         let (faults, notes) = report.parts();
         let count = |count: usize, what: &str| match count {
             0 => format!("no {what}s"),
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
+            _ => plural(count, what),
         };
         let (name, combinations) = (&report.name, report.combinations);
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
