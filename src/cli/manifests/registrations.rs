@@ -9,15 +9,12 @@ use super::super::connection::{Connection, block_on};
 use super::super::plurals::read_crds;
 use super::super::policies::Policies;
 use super::super::{Outcome, say};
-use crate::cluster::Cluster;
 use crate::manifests::registrations::{
     Address, Calls, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
 };
-use crate::manifests::resource::CustomResource;
 use crate::manifests::rules::gaps;
 use crate::manifests::yaml;
 use crate::values;
-use statusgate_core::policy::PolicySet;
 
 /// The arguments of `manifests registrations`.
 #[derive(Debug, clap::Args)]
@@ -76,12 +73,13 @@ pub(super) struct Args {
 /// When policies, definitions or certificates cannot be read.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
-    let authorities = match &args.ca_file {
-        Some(path) => authorities(path)?,
-        None => String::new(),
-    };
+    let authorities = args.ca_file.as_deref().map(authorities).transpose()?.unwrap_or_default();
     let (resources, version) = if args.from_cluster {
-        block_on(from_cluster(args, &policies))?
+        block_on(async {
+            let cluster = args.connection.open().await?;
+            let resources = cluster.custom_resources(&policies, |resource, _| resource).await?;
+            Ok((resources, Some(cluster.version().to_owned())))
+        })?
     } else {
         (read_crds(&args.crds, true)?, None)
     };
@@ -107,15 +105,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         say(format_args!("policy {policy}: no rule for {resource}: {}", gap.reason.describe()));
     }
     Ok(Outcome::of(!gaps.is_empty()))
-}
-
-async fn from_cluster(
-    args: &Args,
-    policies: &PolicySet,
-) -> anyhow::Result<(Vec<CustomResource>, Option<String>)> {
-    let cluster: Cluster = args.connection.open().await?;
-    let resources = cluster.custom_resources(policies, |resource, _| resource).await?;
-    Ok((resources, Some(cluster.version().to_owned())))
 }
 
 /// The certificates of a file, without the rest: a key in it must not be printed.
