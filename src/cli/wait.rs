@@ -132,12 +132,11 @@ impl Args {
                 Some(name) => vec![(*name).to_owned()],
                 None => self.names(cluster, &target, namespace).await?,
             };
-            objects.extend(names.into_iter().map(|name| Waiting {
-                target: target.clone(),
-                namespace: namespace.to_owned(),
-                name,
-                health: None,
-                is_met: false,
+            objects.extend(names.into_iter().map(|name| {
+                let (api_version, kind) = (target.api_version(), target.kind.clone());
+                let identity =
+                    Identity { api_version, kind, namespace: namespace.to_owned(), name };
+                Waiting { target: target.clone(), identity, health: None, is_met: false }
             }));
         }
         Ok(objects)
@@ -205,13 +204,17 @@ impl Args {
     }
 }
 
-/// One object.
+/// One object. As JSON, it is one line.
+#[derive(Serialize)]
 struct Waiting {
+    #[serde(skip)]
     target: Target,
-    namespace: String,
-    name: String,
+    #[serde(flatten)]
+    identity: Identity,
     /// `None` until it is read.
+    #[serde(flatten)]
     health: Option<Health>,
+    #[serde(skip)]
     is_met: bool,
 }
 
@@ -224,7 +227,8 @@ impl Waiting {
         wanted: HealthStatus,
     ) -> anyhow::Result<Option<String>> {
         let patience = if self.health.is_none() { Patience::SHORT } else { Patience::NONE };
-        let body = cluster.object(&self.target, &self.namespace, &self.name, patience).await?;
+        let Identity { namespace, name, .. } = &self.identity;
+        let body = cluster.object(&self.target, namespace, name, patience).await?;
         let health = match body {
             Some(body) => {
                 let text = std::str::from_utf8(&body)?;
@@ -247,7 +251,7 @@ impl Waiting {
             return Ok(Some(format!("is {}", self.state())));
         }
         if changed && !self.is_met {
-            say(format_args!("{}/{}: {}", self.target.plural, self.name, self.state()));
+            say(format_args!("{}/{}: {}", self.target.plural, self.identity.name, self.state()));
         }
         Ok(None)
     }
@@ -262,7 +266,7 @@ impl Waiting {
 /// `vshnredis.vshn.appcat.vshn.io/cache`, as kubectl prints it.
 impl fmt::Display for Waiting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.target.name(), self.name)
+        write!(formatter, "{}/{}", self.target.name(), self.identity.name)
     }
 }
 
@@ -288,25 +292,8 @@ fn wanted(text: &str) -> Result<HealthStatus, String> {
 
 /// Prints one line of JSON per object that was read.
 fn print(objects: &[Waiting]) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Line<'a> {
-        #[serde(flatten)]
-        identity: Identity,
-        #[serde(flatten)]
-        health: &'a Health,
-    }
-    for Waiting { target, namespace, name, health, .. } in objects {
-        let Some(health) = health else { continue };
-        let identity = Identity {
-            api_version: target.api_version(),
-            kind: target.kind.clone(),
-            namespace: namespace.clone(),
-            name: name.clone(),
-        };
-        let line = serde_json::to_string(&Line { identity, health })?;
-        writeln!(io::stdout(), "{line}")?;
-    }
-    Ok(())
+    let mut read = objects.iter().filter(|object| object.health.is_some());
+    read.try_for_each(|object| writeln!(io::stdout(), "{}", serde_json::to_string(object)?))
 }
 
 /// Between two reads of an object.
