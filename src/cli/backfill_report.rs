@@ -79,24 +79,16 @@ impl Reporter {
             let policies = self.policies.names_of(&report.policies).collect::<Vec<_>>();
             return Some(json_line(target, report, &policies, self.dry_run));
         }
-        let repair = report.repair.as_ref().map(|message| format!(": {message}"));
-        let path = || {
-            format!(
-                "{} {}",
-                target.name(),
-                object_path(&report.object.namespace, &report.object.name)
-            )
-        };
+        let Named { namespace, name, .. } = &report.object;
+        let path = || format!("{} {}", target.name(), object_path(namespace, name));
         match &report.outcome {
             Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path())),
             Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path())),
-            Outcome::Patched if self.dry_run => {
-                let repair = repair.unwrap_or_default();
-                Some(format!("{}{repair}{}", path(), diff(&report.changes)))
-            }
-            Outcome::Patched => {
-                let line = |repair| format!("repaired {}{repair}{}", path(), diff(&report.changes));
-                repair.map(line)
+            Outcome::Patched if self.dry_run || report.repair.is_some() => {
+                let verb = if self.dry_run { "" } else { "repaired " };
+                let repair = report.repair.iter().map(|message| format!(": {message}"));
+                let repair: String = repair.collect();
+                Some(format!("{verb}{}{repair}{}", path(), diff(&report.changes)))
             }
             _ => None,
         }
