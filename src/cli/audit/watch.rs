@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::connection::block_on;
 use super::super::signals::Signals;
-use super::super::survey::Survey;
+use super::super::survey::{Survey, SurveyArgs};
 use super::super::{Outcome, time};
 use super::Args;
 use crate::cluster::CheckResult;
@@ -95,7 +95,9 @@ impl Watch<'_> {
             log_gaps(&self.gaps, found);
             self.gaps = found.to_vec();
         };
-        let survey = self.args.on.survey(&self.policies, report).await?;
+        let SurveyArgs { connection, selection, .. } = &self.args.on;
+        let cluster = connection.open().await?;
+        let survey = Survey::of(cluster, &self.policies, selection, report).await?;
         let Survey { cluster, targets, .. } = &survey;
         let findings = audit(cluster, &self.policies, &plan, targets, &mut |_, _| Ok(())).await?;
         let unlisted = unlisted(&findings, &survey);
