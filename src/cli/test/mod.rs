@@ -339,9 +339,6 @@ fn as_json(
 
 fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> junit::Suites {
     let mut suites = junit::Suites::default();
-    let mut add = |file: &str, name: String, result: junit::Outcome| {
-        junit::add(&mut suites, file, file, name, result);
-    };
     for Tried { place, name, differences } in tried {
         let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();
         let text =
@@ -353,20 +350,14 @@ fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> junit::Suites 
             let text = differences.iter().map(text).collect::<Vec<_>>().join("\n");
             junit::Outcome::Failed(headline, parts.join(","), text)
         };
-        add(&place.file, name.clone(), result);
+        junit::add(&mut suites, &place.file, &place.file, name.clone(), result);
     }
-    for mistake in wrong.list() {
-        let (file, line, column) = wrong.place(mistake);
-        let name = format!("{file}:{line}:{column}");
-        add(file, name, junit::Outcome::Broken(mistake.message.clone()));
-    }
-    for mistake in &bench.unread {
-        let name =
-            mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
-        add(&mistake.file, name, junit::Outcome::Broken(mistake.message.clone()));
+    for mistake in wrong.list().iter().chain(&bench.unread) {
+        junit::add_mistake(&mut suites, &mistake.file, mistake);
     }
     for Broken { policies, message, .. } in &bench.broken {
-        add(policies, "policies".to_owned(), junit::Outcome::Broken(message.clone()));
+        let result = junit::Outcome::Broken(message.clone());
+        junit::add(&mut suites, policies, policies, "policies".to_owned(), result);
     }
     suites
 }
