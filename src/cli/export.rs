@@ -128,10 +128,7 @@ impl HealthArgs {
         &self,
         policies: &PolicySet,
     ) -> anyhow::Result<Vec<(CustomResource, Option<Readable>)>> {
-        let of = |resource: CustomResource, definition: &[u8]| {
-            let kind = readable(&resource, definition, policies);
-            (resource, kind)
-        };
+        let of = |resource, definition: &[u8]| readable(resource, definition, policies);
         if self.from_cluster {
             return block_on(async {
                 Ok(self.connection.open().await?.custom_resources(policies, of).await?)
@@ -174,20 +171,19 @@ impl HealthArgs {
     }
 }
 
-/// The health of a kind, with the schemas in its definition.
+/// A kind and its health, with the schemas in its definition.
 fn readable(
-    resource: &CustomResource,
+    resource: CustomResource,
     definition: &[u8],
     policies: &PolicySet,
-) -> Option<Readable> {
-    let mut kind = resource.readable(policies)?;
-    for (version, program) in &mut kind.versions {
-        let definition = Definition::read(definition, version);
-        if let Definition::Custom { schema, .. } = definition {
+) -> (CustomResource, Option<Readable>) {
+    let mut kind = resource.readable(policies);
+    for (version, program) in kind.iter_mut().flat_map(|kind| &mut kind.versions) {
+        if let Definition::Custom { schema, .. } = Definition::read(definition, version) {
             program.schema = schema;
         }
     }
-    Some(kind)
+    (resource, kind)
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

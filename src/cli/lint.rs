@@ -89,11 +89,8 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
     {
         bail!("there is neither a convention nor a policy in these documents");
     }
-    let crds = read_definitions(&args.crds, true, |resource, text| {
-        let defined = defined(&resource, text);
-        (resource, defined)
-    })?;
-    let (resources, defined): (Vec<CustomResource>, Vec<Vec<Defined>>) = crds.into_iter().unzip();
+    let crds = read_definitions(&args.crds, true, defined)?;
+    let (resources, defined): (Vec<_>, Vec<_>) = crds.into_iter().unzip();
     if !resources.is_empty() {
         for mistakes in [
             mistakes_in_selectors(sources, &policies, &resources),
@@ -119,8 +116,8 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
     Ok(Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() })
 }
 
-/// The versions that a CustomResourceDefinition defines.
-fn defined(resource: &CustomResource, text: &str) -> Vec<Defined> {
+/// A custom resource and the versions that its CustomResourceDefinition defines.
+fn defined(resource: CustomResource, text: &str) -> (CustomResource, Vec<Defined>) {
     let versions = resource.versions.iter().filter_map(|version| {
         let Definition::Custom { schema, .. } = Definition::read(text.as_bytes(), &version.name)
         else {
@@ -134,7 +131,8 @@ fn defined(resource: &CustomResource, text: &str) -> Vec<Defined> {
             schema,
         })
     });
-    versions.collect()
+    let versions = versions.collect();
+    (resource, versions)
 }
 
 fn as_text(found: &Found) -> String {
