@@ -3,6 +3,7 @@
 //! The command can be repeated: it keeps valid certificates, signs a new leaf with a valid CA, so that
 //! a `caBundle` stays correct, and does not overwrite files of other tools.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -233,12 +234,8 @@ impl Folder {
 }
 
 fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
-    let sorted = |names: &[String]| {
-        let mut names = names.to_vec();
-        names.sort();
-        names
-    };
-    sorted(&bundle.names) == sorted(names) && bundle.validity.expiry(now) == Expiry::Far
+    BTreeSet::from_iter(&bundle.names) == BTreeSet::from_iter(names)
+        && bundle.validity.expiry(now) == Expiry::Far
 }
 
 fn ends_after(certificate: &str, now: Timestamp) -> bool {
