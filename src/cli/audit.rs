@@ -31,7 +31,7 @@ use statusgate_core::policy::PolicySet;
                   Exit code 0: no finding at or above --fail-on. 1: findings. 2: some objects could not \
                   be judged; the results of the others are printed. With --watch: 0 after SIGTERM."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     on: SurveyArgs,
 
@@ -85,7 +85,7 @@ enum Output {
 ///
 /// # Errors
 /// When some objects could not be judged, or the report cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.on.policies.load()?;
     if args.write && args.on.selection.is_partial() {
         bail!(

@@ -30,7 +30,7 @@ use statusgate_core::policy::{PolicySet, Source};
                   backfill failed or was stopped; the report and the journal contain the completed \
                   writes."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     on: SurveyArgs,
 
@@ -69,7 +69,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the run ends early.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies_or_examples(&args.on.policies.paths)?;
     let policies = judging(&sources)?;
     let policies = if args.repair { policies.repairing() } else { policies };

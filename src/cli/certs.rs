@@ -25,7 +25,7 @@ use crate::values;
                   certificate always contains localhost, 127.0.0.1, ::1 and the DNS names of the Service. \
                   A valid certificate is kept; a valid CA signs the new certificate."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The output folder. Created if missing.
     #[arg(long, value_name = "FOLDER", default_value = "certs")]
     out: PathBuf,
@@ -64,7 +64,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Files that cannot be read or written, or that another tool created.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     make(args, time::clock(), &mut io::stdout().lock())?;
     Ok(Outcome::Clean)
 }

@@ -32,7 +32,7 @@ use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
     after_help = "Exit code 0: no finding at or above --fail-on. 1: findings. 2: some documents could \
                   not be used; the results of the others are printed."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     pub(super) input: Input,
 
@@ -170,7 +170,7 @@ impl Reporting {
 ///
 /// # Errors
 /// When the policies are invalid, or a document cannot be read. All other objects are printed.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Args { judging, reporting, .. } = args;
     args.input.check_stdin(&[&args.old, &judging.crds])?;
     let policies = judging.policies()?;

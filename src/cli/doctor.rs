@@ -20,7 +20,7 @@ use crate::cluster::doctor::Examination;
                   Exit code 0: no problem; there may be warnings. 1: there is a problem. 2: the API \
                   server does not respond."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     policies: PoliciesInUse,
 
@@ -39,7 +39,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Policies that cannot be read, or an API server that does not respond.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let checks = block_on(async {
         let (cluster, in_use) = args.policies.open(&args.connection).await?;
         let InUse { policies, documents, .. } = in_use;

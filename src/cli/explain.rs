@@ -24,7 +24,7 @@ use statusgate_core::source::tree::near;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Without a name: the list of conventions. Exit code 2: there is no such \
                         convention, rule or kind of remark, or it cannot be printed in this format.")]
-pub struct Args {
+pub(super) struct Args {
     /// The convention to explain, or the id of a rule, such as appcat/phase-ready. A rule is printed with a
     /// write that violates it and one that satisfies it. `lint` lists the kinds of remarks of `statusgate
     /// lint`, and lint/never-fires explains one with an example. Without a name: the list of conventions.
@@ -57,7 +57,7 @@ enum Output {
 ///
 /// # Errors
 /// When documents cannot be read, or there is no such name, or it cannot be printed in this format.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.policies)?;
     let policies = compile(&sources)?;
     if args.resolved && args.output != Output::Yaml {

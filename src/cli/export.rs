@@ -21,7 +21,7 @@ use statusgate_core::source::Manifests;
 
 /// The arguments of `export`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     which: Which,
 }
@@ -82,7 +82,7 @@ struct HealthArgs {
 ///
 /// # Errors
 /// When policies or definitions cannot be read, or no kind has a health.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Which::Health(args) = &args.which;
     if args.out.is_some() && args.reader != Reader::ArgoCd {
         bail!("--out is only for argocd");

@@ -24,7 +24,7 @@ use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
 #[command(after_help = "Exit code 0: everything is sound (there may be notes). 1: a mistake in a \
                         document, or a fault. 2: something cannot be read, or there is no such \
                         convention. `statusgate explain lint/KIND` explains a kind of fault or note, with an example.")]
-pub struct Args {
+pub(super) struct Args {
     /// Files or folders with StatusConvention and StatusPolicy documents. Without any: all built-in
     /// conventions. A policy is judged by what it adds to its convention.
     #[arg(value_name = "PATH")]
@@ -48,7 +48,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When documents cannot be read, or there is no such convention.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.paths)?;
     let (found, mistakes) = match judge(args, &sources) {
         Ok(found) => (found, Diagnostics::default()),

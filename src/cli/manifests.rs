@@ -10,7 +10,7 @@ use super::Outcome;
 
 /// The arguments of `manifests`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     which: Which,
 }
@@ -29,7 +29,7 @@ enum Which {
 ///
 /// # Errors
 /// When standard output cannot be written, and those of the command.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     match &args.which {
         Which::Crds(args) => crds::run(args),
         Which::Install(args) => install::run(args),

@@ -4,44 +4,44 @@
 //! stderr. A closed pipe on stdout (`| head`) is not an error.
 
 mod action;
-pub mod audit;
-pub mod backfill;
+mod audit;
+mod backfill;
 mod backfill_report;
-pub mod certs;
-pub mod check;
+mod certs;
+mod check;
 mod checks;
-pub mod completions;
-pub mod connection;
-pub mod doctor;
+mod completions;
+mod connection;
+mod doctor;
 mod entry;
-pub mod explain;
-pub mod export;
+mod explain;
+mod export;
 mod filter;
 mod in_use;
 mod input;
-pub mod lint;
-pub mod man;
-pub mod manifests;
+mod lint;
+mod man;
+mod manifests;
 mod output;
-pub mod plurals;
-pub mod policies;
+mod plurals;
+mod policies;
 mod progress;
-pub mod record;
+mod record;
 mod report;
-pub mod review;
-pub mod schema;
-pub mod serve;
+mod review;
+mod schema;
+mod serve;
 mod signals;
-pub mod status;
+mod status;
 mod survey;
 mod table;
-pub mod test;
-pub mod time;
+mod test;
+mod time;
 mod traces;
-pub mod ui;
-pub mod uninstall;
+mod ui;
+mod uninstall;
 mod version;
-pub mod wait;
+mod wait;
 
 use std::env;
 use std::fmt;
@@ -134,7 +134,7 @@ commands! {
 
 /// The result of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+enum Outcome {
     /// Nothing found.
     Clean,
     /// The command completed and has findings.

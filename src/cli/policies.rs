@@ -14,7 +14,7 @@ use statusgate_core::policy::{Diagnostics, Policy, PolicySet, Source};
 
 /// Where the policies are.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Policies {
+pub(super) struct Policies {
     /// Policies: a file or a folder. May be repeated. Default: the built-in example policies.
     #[arg(id = "policies", long, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,

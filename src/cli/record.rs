@@ -43,7 +43,7 @@ use statusgate_core::policy::PolicySet;
                   Exit code 0: no finding at or above --fail-on. 1: findings. 2: nothing was recorded, the recording is \
                   incomplete, or the registration could not be deleted."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The recording: a new file with an AdmissionReview and its findings in each line, an input of `check` and `review`.
     #[arg(long, value_name = "FILE", default_value = "recording.jsonl")]
     to: PathBuf,
@@ -74,7 +74,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the recording is empty or incomplete.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = Arc::new(args.judging.policies()?);
     args.reporting.check(&policies, args.judging.has_policies())?;
     if args.listen.ip().is_unspecified() && args.url.is_none() {

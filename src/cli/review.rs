@@ -25,7 +25,7 @@ use statusgate_core::wire::AdmissionRequest;
     after_help = "Exit code 0: each review is allowed, with or without a patch or warnings. 1: one is \
                   denied. 2: the input is not a review, or a file cannot be read."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The webhook: `mutate` sets defaults and repairs, `validate` judges. `agreement` judges only whether
     /// phase and conditions agree, `mandatory` everything else.
     #[arg(long, value_name = "WEBHOOK", value_parser = one_of(Webhook::ALL, Webhook::name))]
@@ -50,7 +50,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the policies or a review cannot be read, or the input is not a review.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let name = args.file.display();
     let bytes = read_bytes(&args.file).with_context(|| name.to_string())?;

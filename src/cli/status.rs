@@ -24,7 +24,7 @@ use statusgate_core::source::{self, Manifests};
                   error, or its policy does not admit its phase. 2: a file, a document or a policy \
                   cannot be read; the other objects are printed."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     input: Input,
 
@@ -48,7 +48,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the policies, a file or a document cannot be read. All other objects are printed.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let now = args.now.get().as_second();
     // The default is standard input, except for a terminal: there the command would seem to hang.

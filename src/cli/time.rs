@@ -6,7 +6,7 @@ pub(super) use crate::server::now as clock;
 
 /// The flag that makes a command's output independent of the clock.
 #[derive(Debug, clap::Args)]
-pub struct Now {
+pub(super) struct Now {
     /// The time of the decision (RFC 3339). Default: the clock.
     #[arg(long = "now", value_name = "TIME", value_parser = parse)]
     time: Option<Timestamp>,

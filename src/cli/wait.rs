@@ -33,7 +33,7 @@ use statusgate_core::source::{Identity, one_line};
                   failed, does not exist or was deleted. 2: the kind is unknown, or the cluster or the \
                   policies cannot be read."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The objects, as for kubectl. TYPE is a plural, a singular, a kind or a short name, each with or
     /// without its group.
     #[arg(value_name = "TYPE/NAME | TYPE [NAME]", required = true,
@@ -76,7 +76,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Invalid arguments or policies, an unknown kind, or an API server that does not respond.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let named = args.named()?;
     block_on(async {

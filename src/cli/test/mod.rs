@@ -37,7 +37,7 @@ use statusgate_core::source::{Place, json_at, one_line, reason};
     after_help = "Exit code 0: all cases pass. 1: a case fails. 2: a file is invalid or cannot be read; \
                   the cases of the other files are run."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// Files with cases, or folders, including subfolders. Documents with an apiVersion are ignored:
     /// policies may be in the same folder.
     #[arg(value_name = "DIR", required = true)]
@@ -74,7 +74,7 @@ struct Tried {
 ///
 /// # Errors
 /// When files are invalid. The cases of the other files are run.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     check_stdin(args.paths.iter())?;
     let (files, unread) = open(&args.paths, true, &[]);
     let mut bench = Bench { unread, ..Bench::default() };
