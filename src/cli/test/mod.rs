@@ -321,10 +321,7 @@ fn as_json(
         })
     };
     // Errors of files, cases and policies.
-    let mut mistakes = Vec::new();
-    for mistake in &bench.unread {
-        mistakes.push(serde_json::to_value(mistake)?);
-    }
+    let mut mistakes: Vec<Value> = bench.unread.iter().map(|mistake| json!(mistake)).collect();
     mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
     for Broken { policies, message, .. } in &bench.broken {
         mistakes.push(json!({"policies": policies, "message": message}));
