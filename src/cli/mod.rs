@@ -40,7 +40,6 @@ mod time;
 mod traces;
 mod ui;
 mod uninstall;
-mod version;
 mod wait;
 
 use std::env;
@@ -48,6 +47,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use colorchoice_clap::Color;
@@ -58,7 +58,7 @@ use statusgate_core::policy::Diagnostics;
 #[derive(Debug, Parser)]
 #[command(
     name = "statusgate",
-    version = version::LINE.as_str(),
+    version = VERSION.as_str(),
     about,
     arg_required_else_help = true,
     after_help = concat!("Documentation: ", env!("CARGO_PKG_HOMEPAGE"), "/docs")
@@ -70,6 +70,15 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The version, and the commit and its date if build.rs knows them.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    match option_env!("STATUSGATE_BUILD").unwrap_or_default() {
+        "" => version.to_owned(),
+        build => format!("{version} ({build})"),
+    }
+});
 
 /// The list of commands: `Name(module)`, with the help text as its doc comment.
 macro_rules! commands {
