@@ -1,12 +1,15 @@
 //! `statusgate manifests`: what is applied to a cluster, as YAML.
 
-mod crds;
 mod install;
 mod registrations;
+
+use std::io::{self, Write};
 
 use clap::Subcommand;
 
 use super::Outcome;
+use super::schema::Kind;
+use crate::manifests::crds;
 
 /// The arguments of `manifests`.
 #[derive(Debug, clap::Args)]
@@ -18,7 +21,11 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 enum Which {
     /// Print the CustomResourceDefinitions of StatusPolicy and StatusConvention.
-    Crds(crds::Args),
+    Crds {
+        /// Only the definition of this kind.
+        #[arg(value_enum)]
+        kind: Option<Kind>,
+    },
     /// Print everything that installs statusgate.
     Install(install::Args),
     /// Print the webhook registrations for policies.
@@ -31,8 +38,18 @@ enum Which {
 /// When standard output cannot be written, and those of the command.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     match &args.which {
-        Which::Crds(args) => crds::run(args),
+        Which::Crds { kind } => print_crds(*kind),
         Which::Install(args) => install::run(args),
         Which::Registrations(args) => registrations::run(args),
     }
+}
+
+fn print_crds(kind: Option<Kind>) -> anyhow::Result<Outcome> {
+    let definitions = match kind {
+        None => crds::crds().to_vec(),
+        Some(kind) => vec![crds::crd(kind.document())],
+    };
+    let texts: Result<Vec<String>, _> = definitions.iter().map(serde_saphyr::to_string).collect();
+    io::stdout().lock().write_all(texts?.join("---\n").as_bytes())?;
+    Ok(Outcome::Clean)
 }
