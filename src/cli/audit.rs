@@ -16,8 +16,8 @@ use super::output::stdout;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
+use crate::cluster::Target;
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit, json};
-use crate::cluster::{Cluster, Target};
 use crate::telemetry::with_causes;
 use crate::values;
 use statusgate_core::engine::Action;
@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let survey = args.on.print(policies).await?;
-    let mut store = args.find_store(&survey.cluster).await?;
+    let mut store = if args.write { Some(Store::find(&survey.cluster).await?) } else { None };
     let plan = args.plan(args.older_than);
     let total = survey.count(survey.targets.iter(), &plan.query).await;
     let mut progress = Progress::new("audit", total);
@@ -170,10 +170,6 @@ impl Args {
             reports: self.write || self.output == Output::PolicyReport,
             clock: time::clock,
         }
-    }
-
-    async fn find_store(&self, cluster: &Cluster) -> anyhow::Result<Option<Store>> {
-        Ok(if self.write { Some(Store::find(cluster).await?) } else { None })
     }
 }
 

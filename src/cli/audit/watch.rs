@@ -35,7 +35,7 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
     // An error at the start is a configuration error and ends the process. Later errors are logged
     // and counted.
     let cluster = args.on.connection.open().await?;
-    let store = args.find_store(&cluster).await?;
+    let store = if args.write { Some(Store::find(&cluster).await?) } else { None };
     tracing::info!(probe_address = %port.address(), interval = ?args.interval, "watching");
     let mut watch = Watch { args, policies, metrics, store, gaps: Vec::new() };
     let mut passes = interval(args.interval);
