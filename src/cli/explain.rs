@@ -2,7 +2,6 @@
 
 mod kind;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -74,8 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         None => list(policies.conventions().values().map(AsRef::as_ref), args.output)?,
     };
-    io::stdout().lock().write_all(text.as_bytes())?;
-    Ok(Outcome::Clean)
+    super::print(&text)
 }
 
 /// Whether a name is that of a kind of remark, and not of a document that is also named lint.
@@ -94,11 +92,11 @@ fn rule(id: &str, policies: &PolicySet, args: &Args) -> anyhow::Result<String> {
         ids.extend(rule_ids(policies));
         bail!("{}", unknown_rule(id, ids.iter().map(String::as_str), !args.policies.is_empty()));
     };
-    print(&rule.to_page(), &rule.to_json(), args.output, "a rule")
+    print_page(&rule.to_page(), &rule.to_json(), args.output, "a rule")
 }
 
 /// Prints a page, or the same as data. `what` is it in the error for other formats.
-fn print(page: &Page, data: &Value, output: Output, what: &str) -> anyhow::Result<String> {
+fn print_page(page: &Page, data: &Value, output: Output, what: &str) -> anyhow::Result<String> {
     Ok(match output {
         Output::Table => render::text(page, table::width()),
         Output::Markdown => render::markdown(page),

@@ -3,12 +3,10 @@
 mod install;
 mod registrations;
 
-use std::io::{self, Write};
-
 use clap::Subcommand;
 
-use super::Outcome;
 use super::schema::Kind;
+use super::{Outcome, print};
 use crate::manifests::crds;
 
 /// The arguments of `manifests`.
@@ -50,6 +48,5 @@ fn print_crds(kind: Option<Kind>) -> anyhow::Result<Outcome> {
         Some(kind) => vec![crds::crd(kind.document())],
     };
     let texts: Result<Vec<String>, _> = definitions.iter().map(serde_saphyr::to_string).collect();
-    io::stdout().lock().write_all(texts?.join("---\n").as_bytes())?;
-    Ok(Outcome::Clean)
+    print(&texts?.join("---\n"))
 }

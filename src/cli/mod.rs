@@ -195,6 +195,12 @@ fn command() -> clap::Command {
 /// The context of an error of stdout while results are printed.
 const NO_REPORT: &str = "cannot write the report";
 
+/// Prints the result of a command that has no findings.
+fn print(text: &str) -> anyhow::Result<Outcome> {
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Outcome::Clean)
+}
+
 /// Prints a line on stderr, with colors if it has any. If stderr is closed, there is no other place to report this, and it must
 /// not end the command.
 fn say(line: impl fmt::Display) {

@@ -1,10 +1,8 @@
 //! `statusgate schema`: the documents as JSON Schemas, for editors.
 
-use std::io::{self, Write};
-
 use clap::ValueEnum;
 
-use super::Outcome;
+use super::{Outcome, print};
 use statusgate_core::documents::DocumentKind;
 
 /// The arguments of `schema`.
@@ -44,8 +42,5 @@ impl Kind {
 /// # Errors
 /// When standard output cannot be written.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut text = serde_json::to_string_pretty(&args.kind.document().json_schema())?;
-    text.push('\n');
-    io::stdout().lock().write_all(text.as_bytes())?;
-    Ok(Outcome::Clean)
+    print(&format!("{:#}\n", args.kind.document().json_schema()))
 }

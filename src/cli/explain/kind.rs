@@ -3,7 +3,7 @@
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{Output, print};
+use super::{Output, print_page};
 use statusgate_core::explain::{Block, Page};
 use statusgate_core::lint::Kind;
 use statusgate_core::source::tree::did_you_mean;
@@ -23,7 +23,7 @@ pub(super) fn explain(id: &str, output: Output) -> anyhow::Result<String> {
             (page(kind), data(kind))
         }
     };
-    print(&page, &data, output, "a kind of remark")
+    print_page(&page, &data, output, "a kind of remark")
 }
 
 fn list() -> Page {

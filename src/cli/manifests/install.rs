@@ -1,10 +1,8 @@
 //! `statusgate manifests install`: everything that installs statusgate, for `kubectl apply -f -`.
 
-use std::io::{self, Write};
-
 use clap::ValueEnum;
 
-use super::super::Outcome;
+use super::super::{Outcome, print};
 use crate::manifests::install::Installation;
 use crate::manifests::{crds, yaml};
 
@@ -55,8 +53,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.has(Part::Crds) && args.has(Part::WatchPolicies) {
         text = format!("{}---\n{text}", yaml::print(&crds::crds())?);
     }
-    io::stdout().lock().write_all(text.as_bytes())?;
-    Ok(Outcome::Clean)
+    print(&text)
 }
 
 #[cfg(test)]

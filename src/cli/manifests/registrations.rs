@@ -1,6 +1,5 @@
 //! `statusgate manifests registrations`.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -8,7 +7,7 @@ use anyhow::{Context, bail};
 use super::super::connection::{Connection, block_on};
 use super::super::plurals::read_crds;
 use super::super::policies::Policies;
-use super::super::{Outcome, say};
+use super::super::{Outcome, print, say};
 use crate::manifests::registrations::{
     Address, Calls, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
 };
@@ -97,8 +96,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     let match_conditions = version.is_some_and(|version| has_match_conditions(&version));
     let calls = Calls::of(&policies, &resources, match_conditions);
-    let text = yaml::print(&registrations(&calls, &settings))?;
-    io::stdout().lock().write_all(text.as_bytes())?;
+    print(&yaml::print(&registrations(&calls, &settings))?)?;
     let gaps = gaps(&policies, &resources);
     for gap in &gaps {
         let (policy, resource) = (&gap.policy, &gap.resource);
