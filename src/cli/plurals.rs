@@ -75,8 +75,7 @@ pub(super) fn read_definitions<T>(
     manifests.warnings().iter().for_each(say);
     let (resources, more) = custom_resources(&manifests, of);
     let mistakes = mistakes.iter().chain(manifests.mistakes()).chain(&more);
-    let errors: Vec<_> = mistakes.map(|mistake| anyhow!("{mistake}")).collect();
-    fail_with(errors.into_iter())?;
+    fail_with(mistakes.map(|mistake| anyhow!("{mistake}")))?;
     if resources.is_empty() && !paths.is_empty() {
         bail!("--crds names no CustomResourceDefinition");
     }

@@ -119,7 +119,7 @@ async fn record_writes(
     recording: &Arc<Recording>,
 ) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
-    let cluster: Cluster = args.connection.open().await?;
+    let cluster = args.connection.open().await?;
     let resources = match args.judging.crds.as_slice() {
         [] => cluster.custom_resources(policies, |resource, _| resource).await?,
         paths => read_crds(paths, true)?,
@@ -143,14 +143,8 @@ async fn record_writes(
             bail!("another recording was started at the same time");
         }
         say(format_args!("recording; the registration is {} {name}", kind.name()));
-        let end = async {
-            match args.duration {
-                Some(duration) => sleep(duration).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
-            () = end => {}
+            () = sleep(args.duration.unwrap_or(Duration::MAX)) => {}
             () = signals.next() => {}
             () = recording.failed() => {}
         }
