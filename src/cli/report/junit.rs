@@ -138,17 +138,12 @@ fn write_case(case: &Case, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "    </testcase>")
 }
 
-fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
-    let (mut tests, mut failures, mut errors, mut skipped) = (0, 0, 0, 0);
-    for case in cases {
-        tests += 1;
-        match case.result {
-            Outcome::Passed => {}
-            Outcome::Skipped(_) => skipped += 1,
-            Outcome::Failed(..) => failures += 1,
-            Outcome::Broken(_) => errors += 1,
-        }
-    }
+fn counts<'c>(cases: impl Iterator<Item = &'c Case> + Clone) -> String {
+    let count = |is: fn(&Outcome) -> bool| cases.clone().filter(|case| is(&case.result)).count();
+    let failures = count(|result| matches!(result, Outcome::Failed(..)));
+    let errors = count(|result| matches!(result, Outcome::Broken(_)));
+    let skipped = count(|result| matches!(result, Outcome::Skipped(_)));
+    let tests = cases.count();
     format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
 }
 
