@@ -36,12 +36,12 @@ pub(super) struct Args {
 
     /// Print the changes, but write nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 
     /// Also set the phase that the conditions support where the stored phase disagrees with them, as
     /// `disagreement: Repair` would. Preview with --dry-run.
     #[arg(long)]
-    repair: bool,
+    pub(super) repair: bool,
 
     /// The number of concurrent writes.
     #[arg(long, value_name = "NUMBER", default_value = "8",
@@ -62,7 +62,7 @@ pub(super) struct Args {
 
     /// `table`: findings, then totals. `json`: one line per object; totals on stderr.
     #[arg(short, long, value_enum, default_value = "table")]
-    output: Output,
+    pub(super) output: Output,
 }
 
 /// Sets the defaults of stored objects.
@@ -88,8 +88,7 @@ async fn backfill(
         Ok(_) = stop.wait_for(|stop| *stop) => return Err(stopped(args)),
     };
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
-    let (dry_run, repair) = (args.dry_run, args.repair);
-    let mut reporter = Reporter::new(Arc::clone(&policies), args.output, dry_run, repair, total);
+    let mut reporter = Reporter::new(args, Arc::clone(&policies), total);
     let run = Backfill::new(&survey.cluster, policies, &plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
