@@ -10,7 +10,7 @@ use anyhow::bail;
 
 use self::record::Record;
 use super::input::Input;
-use super::output::{Output, stdout};
+use super::output::{Output, json_lines, stdout};
 use super::plurals::{Plurals, read_crds};
 use super::policies::Policies;
 use super::time::Now;
@@ -71,12 +71,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = BufWriter::new(stdout(args.output == Output::Table));
     match args.output {
         Output::Table => table::write(&records, &mut out)?,
-        Output::Json => {
-            for record in &records {
-                serde_json::to_writer(&mut out, record).map_err(io::Error::from)?;
-                out.write_all(b"\n")?;
-            }
-        }
+        Output::Json => json_lines(&mut out, &records)?,
     }
     out.flush()?;
     if !mistakes.is_empty() {

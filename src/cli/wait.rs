@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::connection::{Connection, block_on};
-use super::output::Output;
+use super::output::{Output, json_lines};
 use super::policies::Policies;
 use super::{NO_REPORT, Outcome, say, time};
 use crate::cluster::{Cluster, Patience, Query, Target};
@@ -88,7 +88,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         let outcome = args.wait(&mut objects, &cluster, &policies).await;
         if args.output == Output::Json {
-            print(&objects).context(NO_REPORT)?;
+            let read = objects.iter().filter(|object| object.health.is_some());
+            json_lines(&mut io::stdout(), read).context(NO_REPORT)?;
         }
         outcome
     })
@@ -288,12 +289,6 @@ fn wanted(text: &str) -> Result<HealthStatus, String> {
         let words = HealthStatus::WORST_FIRST.map(HealthStatus::name);
         format!("expected health= and one of {}", words.join(", "))
     })
-}
-
-/// Prints one line of JSON per object that was read.
-fn print(objects: &[Waiting]) -> io::Result<()> {
-    let mut read = objects.iter().filter(|object| object.health.is_some());
-    read.try_for_each(|object| writeln!(io::stdout(), "{}", serde_json::to_string(object)?))
 }
 
 /// Between two reads of an object.

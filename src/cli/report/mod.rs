@@ -14,6 +14,7 @@ use json_patch::PatchOperation;
 use serde::Serialize;
 
 use super::entry::Entry;
+use super::output::json_lines;
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{Diagnostic, Place, one_line};
@@ -80,10 +81,7 @@ impl Report<'_> {
             Format::Table if self.summary => summary::write(self, out),
             Format::Table => table::write(self, out),
             // docs/check.md describes the members; new ones may be added.
-            Format::Json => self.objects.iter().try_for_each(|object| {
-                serde_json::to_writer(&mut *out, object)?;
-                writeln!(out)
-            }),
+            Format::Json => json_lines(out, &self.objects),
             Format::Sarif => sarif::write(self, out),
             Format::Junit => junit::write(&junit::suites(self), out),
             Format::Github => github::write(self, out),
