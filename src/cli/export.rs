@@ -19,15 +19,9 @@ use statusgate_core::policy::PolicySet;
 use statusgate_core::readers::{Readable, Reader, lua};
 use statusgate_core::source::Manifests;
 
-/// The arguments of `export`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    which: Which,
-}
-
+/// The commands of `export`.
 #[derive(Debug, Subcommand)]
-enum Which {
+pub(super) enum Args {
     /// Print what the status of custom resources means, in the format of a tool that reads it.
     Health(HealthArgs),
 }
@@ -45,7 +39,7 @@ enum Which {
                   Exit code 0: the health of all kinds is printed. 1: with --strict, a rule is left out. 2: \
                   no kind has a health, or something cannot be read."
 )]
-struct HealthArgs {
+pub(super) struct HealthArgs {
     /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
     /// Kustomization. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
     /// resources. `wait`: commands of kubectl.
@@ -83,7 +77,7 @@ struct HealthArgs {
 /// # Errors
 /// When policies or definitions cannot be read, or no kind has a health.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let Which::Health(args) = &args.which;
+    let Args::Health(args) = args;
     if args.out.is_some() && args.reader != Reader::ArgoCd {
         bail!("--out is only for argocd");
     }

@@ -9,15 +9,9 @@ use super::{Outcome, print};
 use crate::manifests::install::{Installation, Part};
 use crate::manifests::{crds, yaml};
 
-/// The arguments of `manifests`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    which: Which,
-}
-
+/// The commands of `manifests`.
 #[derive(Debug, Subcommand)]
-enum Which {
+pub(super) enum Args {
     /// Print the CustomResourceDefinitions of StatusPolicy and StatusConvention.
     Crds {
         /// Only the definition of this kind.
@@ -38,10 +32,10 @@ enum Which {
 /// # Errors
 /// When standard output cannot be written, and those of the command.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    match &args.which {
-        Which::Crds { kind } => print_crds(*kind),
-        Which::Install(installation) => print_installation(installation),
-        Which::Registrations(args) => registrations::run(args),
+    match args {
+        Args::Crds { kind } => print_crds(*kind),
+        Args::Install(installation) => print_installation(installation),
+        Args::Registrations(args) => registrations::run(args),
     }
 }
 

@@ -116,6 +116,7 @@ commands! {
     /// Print the JSON Schema of a document kind.
     Schema(schema),
     /// Print the manifests that statusgate needs in a cluster.
+    #[command(subcommand)]
     Manifests(manifests),
     /// Delete the webhook registrations.
     Uninstall(uninstall),
@@ -128,6 +129,7 @@ commands! {
     /// List conventions, or explain one (page, truth table, phase graph) or one rule (with examples).
     Explain(explain),
     /// Print what conventions define in the formats of other tools.
+    #[command(subcommand)]
     Export(export),
     /// Prove that conventions are sound, or show their faults.
     Lint(lint),

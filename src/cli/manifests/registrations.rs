@@ -24,7 +24,7 @@ use crate::values;
                   they are listed on stderr, and the registrations are printed. 2: a file cannot be read, \
                   or the API server does not respond."
 )]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     #[command(flatten)]
     policies: Policies,
 
