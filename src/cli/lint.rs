@@ -1,7 +1,7 @@
 //! `statusgate lint`: checks that conventions and policies are sound, with a witness for each fault.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anstyle::AnsiColor;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = stdout(args.output == Output::Table);
     match args.output {
         Output::Table if !mistakes.is_empty() => writeln!(out, "{mistakes:#}")?,
-        Output::Table => out.write_all(as_text(&found).as_bytes())?,
+        Output::Table => write(&found, &mut out)?,
         Output::Json => {
             let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();
             let (conventions, policies) = (all(&found.conventions), all(&found.policies));
@@ -135,8 +135,7 @@ fn defined(resource: CustomResource, text: &str) -> (CustomResource, Vec<Defined
     (resource, versions)
 }
 
-fn as_text(found: &Found) -> String {
-    let mut text = String::new();
+fn write(found: &Found, out: &mut impl Write) -> io::Result<()> {
     let conventions = found.conventions.iter().map(|report| ("", report));
     let policies = found.policies.iter().map(|report| ("policy ", report));
     let mut kinds: BTreeSet<Kind> = BTreeSet::new();
@@ -148,20 +147,17 @@ fn as_text(found: &Found) -> String {
         };
         let (name, combinations) = (&report.name, report.combinations);
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
-        text.push_str(&format!("{what}{name}: {found}, {noted} ({combinations} combinations)\n"));
+        writeln!(out, "{what}{name}: {found}, {noted} ({combinations} combinations)")?;
         for remark in faults.into_iter().chain(notes) {
             kinds.insert(remark.kind);
             let color = if remark.kind.is_fault() { AnsiColor::Red } else { AnsiColor::Cyan };
             let line = remark.to_string();
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
-            text.push_str(&format!("  {} {rest}\n", painted(word, color)));
+            writeln!(out, "  {} {rest}", painted(word, color))?;
             for line in remark.witness.iter().flat_map(|witness| witness.lines()) {
-                text.push_str(&format!("      {line}\n"));
+                writeln!(out, "      {line}")?;
             }
         }
     }
-    for kind in kinds {
-        text.push_str(&format!("help lint/{}: {}\n", kind.name(), kind.help()));
-    }
-    text
+    kinds.iter().try_for_each(|kind| writeln!(out, "help lint/{}: {}", kind.name(), kind.help()))
 }
