@@ -1,6 +1,6 @@
-//! Actions as values of flags.
+//! Names as values of flags: those of actions, of webhooks and of tools.
 //!
-//! The values are shown as findings print them. Case does not matter, so the spelling of policies is
+//! Actions are shown as findings print them. Their flags ignore the case, so the spelling of policies is
 //! accepted, too.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -20,23 +20,22 @@ pub(super) enum FailOn {
     Unjudged,
 }
 
-/// Reads one of these actions. The flag has to ignore the case.
-pub(super) fn one_of<const N: usize>(
-    actions: [Action; N],
-) -> impl TypedValueParser<Value = Action> {
-    PossibleValuesParser::new(actions.map(Action::label))
-        .try_map(move |name| actions.into_iter().find(|of| is(&name, *of)).ok_or(name))
+/// Reads one of these values by its name.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    values: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(values.map(name)).try_map(move |text| {
+        let mut values = values.into_iter();
+        values.find(|value| name(*value).eq_ignore_ascii_case(&text)).ok_or(text)
+    })
 }
 
 /// Reads a limit, or `unjudged`.
 pub(super) fn fail_on() -> impl TypedValueParser<Value = FailOn> {
-    let names = LIMITS.map(Action::label).into_iter().chain(["unjudged"]);
-    PossibleValuesParser::new(names).map(|name| {
-        let action = LIMITS.into_iter().find(|action| is(&name, *action));
-        action.map_or(FailOn::Unjudged, FailOn::Action)
+    let [deny, warn, audit] = LIMITS.map(FailOn::Action);
+    one_of([deny, warn, audit, FailOn::Unjudged], |value| match value {
+        FailOn::Action(action) => action.label(),
+        FailOn::Unjudged => "unjudged",
     })
-}
-
-fn is(name: &str, action: Action) -> bool {
-    name.eq_ignore_ascii_case(action.label())
 }

@@ -16,8 +16,8 @@ use super::output::stdout;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
+use crate::cluster::Target;
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit, json};
-use crate::cluster::{Cluster, Target};
 use crate::telemetry::with_causes;
 use crate::values;
 use statusgate_core::engine::Action;
@@ -31,7 +31,7 @@ use statusgate_core::policy::PolicySet;
                   Exit code 0: no finding at or above --fail-on. 1: findings. 2: some objects could not \
                   be judged; the results of the others are printed. With --watch: 0 after SIGTERM."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     on: SurveyArgs,
 
@@ -41,7 +41,8 @@ pub struct Args {
     older_than: Option<Duration>,
 
     /// The mildest action that causes exit code 1. `warn` includes repairs. Case does not matter.
-    #[arg(long, value_name = "ACTION", ignore_case = true, default_value = "deny", value_parser = one_of(LIMITS))]
+    #[arg(long, value_name = "ACTION", ignore_case = true, default_value = "deny",
+          value_parser = one_of(LIMITS, Action::label))]
     fail_on: Action,
 
     /// `table`: counts, and examples for each rule. `json`: one line per object, and one with the
@@ -84,7 +85,7 @@ enum Output {
 ///
 /// # Errors
 /// When some objects could not be judged, or the report cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.on.policies.load()?;
     if args.write && args.on.selection.is_partial() {
         bail!(
@@ -100,7 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let survey = args.on.print(policies).await?;
-    let mut store = args.find_store(&survey.cluster).await?;
+    let mut store = if args.write { Some(Store::find(&survey.cluster).await?) } else { None };
     let plan = args.plan(args.older_than);
     let total = survey.count(survey.targets.iter(), &plan.query).await;
     let mut progress = Progress::new("audit", total);
@@ -169,10 +170,6 @@ impl Args {
             reports: self.write || self.output == Output::PolicyReport,
             clock: time::clock,
         }
-    }
-
-    async fn find_store(&self, cluster: &Cluster) -> anyhow::Result<Option<Store>> {
-        Ok(if self.write { Some(Store::find(cluster).await?) } else { None })
     }
 }
 

@@ -30,18 +30,18 @@ use statusgate_core::policy::{PolicySet, Source};
                   backfill failed or was stopped; the report and the journal contain the completed \
                   writes."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     on: SurveyArgs,
 
     /// Print the changes, but write nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 
     /// Also set the phase that the conditions support where the stored phase disagrees with them, as
     /// `disagreement: Repair` would. Preview with --dry-run.
     #[arg(long)]
-    repair: bool,
+    pub(super) repair: bool,
 
     /// The number of concurrent writes.
     #[arg(long, value_name = "NUMBER", default_value = "8",
@@ -62,14 +62,14 @@ pub struct Args {
 
     /// `table`: findings, then totals. `json`: one line per object; totals on stderr.
     #[arg(short, long, value_enum, default_value = "table")]
-    output: Output,
+    pub(super) output: Output,
 }
 
 /// Sets the defaults of stored objects.
 ///
 /// # Errors
 /// When the run ends early.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies_or_examples(&args.on.policies.paths)?;
     let policies = judging(&sources)?;
     let policies = if args.repair { policies.repairing() } else { policies };
@@ -88,8 +88,7 @@ async fn backfill(
         Ok(_) = stop.wait_for(|stop| *stop) => return Err(stopped(args)),
     };
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
-    let (dry_run, repair) = (args.dry_run, args.repair);
-    let mut reporter = Reporter::new(Arc::clone(&policies), args.output, dry_run, repair, total);
+    let mut reporter = Reporter::new(args, Arc::clone(&policies), total);
     let run = Backfill::new(&survey.cluster, policies, &plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::backfill::Args;
 use super::output::{Output, diff_line, stdout};
 use super::progress::Progress;
 use super::{say, table};
@@ -14,13 +15,10 @@ use crate::cluster::{Target, object_path};
 use statusgate_core::policy::PolicySet;
 
 /// Counts objects and prints them in a format.
-pub(super) struct Reporter {
-    policies: Arc<PolicySet>,
+pub(super) struct Reporter<'a> {
     /// The table format prints only objects that need attention; a dry run, every change as a diff.
-    output: Output,
-    dry_run: bool,
-    /// Whether there is a column for repaired phases.
-    repair: bool,
+    args: &'a Args,
+    policies: Arc<PolicySet>,
     progress: Progress,
     /// By policies and kind.
     totals: BTreeMap<(String, String), Totals>,
@@ -29,16 +27,9 @@ pub(super) struct Reporter {
 /// The objects of one policy and kind, by column.
 type Totals = BTreeMap<&'static str, u64>;
 
-impl Reporter {
-    pub(super) fn new(
-        policies: Arc<PolicySet>,
-        output: Output,
-        dry_run: bool,
-        repair: bool,
-        total: Option<u64>,
-    ) -> Self {
-        let progress = Progress::new("backfill", total);
-        Self { policies, output, dry_run, repair, progress, totals: BTreeMap::new() }
+impl<'a> Reporter<'a> {
+    pub(super) fn new(args: &'a Args, policies: Arc<PolicySet>, total: Option<u64>) -> Self {
+        Self { args, policies, progress: Progress::new("backfill", total), totals: BTreeMap::new() }
     }
 
     /// Whether an object was rejected or failed.
@@ -49,11 +40,11 @@ impl Reporter {
     /// Prints the totals: on stdout, or on stderr if stdout is JSON.
     pub(super) fn finish(&self) -> io::Result<()> {
         self.progress.finish();
-        let columns = || COLUMNS.into_iter().filter(|name| self.repair || *name != REPAIRED);
+        let columns = || COLUMNS.into_iter().filter(|name| self.args.repair || *name != REPAIRED);
         let mut header = vec!["policy", "kind"];
         header.extend(columns().map(|name| match name {
-            PATCHED if self.dry_run => "to patch",
-            REPAIRED if self.dry_run => "to repair",
+            PATCHED if self.args.dry_run => "to patch",
+            REPAIRED if self.args.dry_run => "to repair",
             name => name,
         }));
         let mut table = table::new(&header);
@@ -61,7 +52,7 @@ impl Reporter {
             let numbers = columns().map(|name| totals.get(name).unwrap_or(&0).to_string());
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
-        if self.output == Output::Json {
+        if self.args.output == Output::Json {
             say(table);
             Ok(())
         } else {
@@ -75,35 +66,27 @@ impl Reporter {
     }
 
     fn text(&self, target: &Target, report: &Report) -> Option<String> {
-        if self.output == Output::Json {
+        if self.args.output == Output::Json {
             let policies = self.policies.names_of(&report.policies).collect::<Vec<_>>();
-            return Some(json_line(target, report, &policies, self.dry_run));
+            return Some(json_line(target, report, &policies, self.args.dry_run));
         }
-        let repair = report.repair.as_ref().map(|message| format!(": {message}"));
-        let path = || {
-            format!(
-                "{} {}",
-                target.name(),
-                object_path(&report.object.namespace, &report.object.name)
-            )
-        };
+        let Named { namespace, name, .. } = &report.object;
+        let path = || format!("{} {}", target.name(), object_path(namespace, name));
         match &report.outcome {
             Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path())),
             Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path())),
-            Outcome::Patched if self.dry_run => {
-                let repair = repair.unwrap_or_default();
-                Some(format!("{}{repair}{}", path(), diff(&report.changes)))
-            }
-            Outcome::Patched => {
-                let line = |repair| format!("repaired {}{repair}{}", path(), diff(&report.changes));
-                repair.map(line)
+            Outcome::Patched if self.args.dry_run || report.repair.is_some() => {
+                let verb = if self.args.dry_run { "" } else { "repaired " };
+                let repair = report.repair.iter().map(|message| format!(": {message}"));
+                let repair: String = repair.collect();
+                Some(format!("{verb}{}{repair}{}", path(), diff(&report.changes)))
             }
             _ => None,
         }
     }
 }
 
-impl Audience for Reporter {
+impl Audience for Reporter<'_> {
     fn object(&mut self, target: &Target, report: &Report) -> io::Result<()> {
         let totals = self.totals(target, &report.policies);
         let column = match report.outcome {
@@ -120,7 +103,8 @@ impl Audience for Reporter {
         *totals.entry(CONFLICTS).or_default() += u64::from(report.conflicts);
         self.progress.advance(1);
         if let Some(text) = self.text(target, report) {
-            self.progress.aside(|| writeln!(stdout(self.output == Output::Table), "{text}"))?;
+            self.progress
+                .aside(|| writeln!(stdout(self.args.output == Output::Table), "{text}"))?;
         }
         self.tick();
         Ok(())
@@ -205,9 +189,16 @@ fn json_line(target: &Target, report: &Report, policies: &[&str], dry_run: bool)
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use serde_json::Value;
 
     use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
 
     fn report(outcome: Outcome) -> Report {
         let (namespace, name) = ("n".to_owned(), "one".to_owned());
@@ -248,7 +239,8 @@ mod tests {
     #[test]
     fn the_table_format_prints_only_objects_that_need_attention() {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
-        let reporter = Reporter::new(policies, Output::Table, false, false, None);
+        let args = Command::parse_from(["backfill"]).args;
+        let reporter = Reporter::new(&args, policies, None);
         let text = |outcome: Outcome| reporter.text(&Target::example("foos"), &report(outcome));
         assert_eq!(text(Outcome::Patched), None);
         assert_eq!(text(Outcome::Unchanged), None);

@@ -3,6 +3,7 @@
 //! The command can be repeated: it keeps valid certificates, signs a new leaf with a valid CA, so that
 //! a `caBundle` stays correct, and does not overwrite files of other tools.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -24,7 +25,7 @@ use crate::values;
                   certificate always contains localhost, 127.0.0.1, ::1 and the DNS names of the Service. \
                   A valid certificate is kept; a valid CA signs the new certificate."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The output folder. Created if missing.
     #[arg(long, value_name = "FOLDER", default_value = "certs")]
     out: PathBuf,
@@ -63,7 +64,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Files that cannot be read or written, or that another tool created.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     make(args, time::clock(), &mut io::stdout().lock())?;
     Ok(Outcome::Clean)
 }
@@ -71,8 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()> {
     let names = names(args);
     let valid = |days| Validity::from_now(Duration::from_secs(u64::from(days) * 86_400), now);
-    let folder = Folder::read(&args.out)?;
-    let (bundle, authority) = folder.content(args.force, now)?;
+    let (bundle, authority) = content(args, now)?;
     if let Some(bundle) = bundle {
         let out_folder = args.out.display();
         if is_good(&bundle, &names, now) {
@@ -145,19 +145,16 @@ fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     written
 }
 
-/// The files of the folder.
-struct Folder {
-    path: PathBuf,
-    ca_certificate: Option<String>,
-    ca_key: Option<String>,
+/// A certificate and its key, as far as the folder has them.
+struct Pair {
     certificate: Option<String>,
     key: Option<String>,
 }
 
-impl Folder {
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let file = |name: &str| {
-            let path = path.join(name);
+impl Pair {
+    fn read(folder: &Path, name: &str) -> anyhow::Result<Self> {
+        let file = |extension: &str| {
+            let path = folder.join(format!("{name}.{extension}"));
             match fs::read_to_string(&path) {
                 Ok(text) => Ok(Some(text)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -168,77 +165,59 @@ impl Folder {
                 }
             }
         };
-        Ok(Self {
-            path: path.to_owned(),
-            ca_certificate: file("ca.crt")?,
-            ca_key: file("ca.key")?,
-            certificate: file("tls.crt")?,
-            key: file("tls.key")?,
-        })
+        Ok(Self { certificate: file("crt")?, key: file("key")? })
     }
 
-    /// The certificate of the CA, and the authority if it can sign.
-    fn content(
-        &self,
-        force: bool,
-        now: Timestamp,
-    ) -> anyhow::Result<(Option<Bundle>, Option<Authority>)> {
-        if force {
-            return Ok((None, None));
-        }
-        self.reject_foreign()?;
-        let authority = match (&self.ca_certificate, &self.ca_key) {
-            (Some(certificate), Some(key)) if ends_after(certificate, now) => {
-                let authority = Authority::from_pem(certificate, key);
-                let folder = self.path.display();
-                Some(authority.with_context(|| {
-                    format!("failed to use the CA in {folder}; --force creates a new one")
-                })?)
-            }
-            _ => None,
-        };
-        let bundle = match (&self.certificate, &self.key, &self.ca_certificate) {
-            (Some(certificate), Some(key), Some(ca)) => {
-                Bundle::parse(Pem::of("tls.crt", certificate), Pem::of("tls.key", key), now)
-                    .ok()
-                    .filter(|bundle| bundle.is_trusted_by(Pem::of("ca.crt", ca), now))
-            }
-            _ => None,
-        };
-        Ok((bundle, authority))
+    fn both(&self) -> Option<(&str, &str)> {
+        self.certificate.as_deref().zip(self.key.as_deref())
     }
 
     /// A certificate of statusgate has its common name; a key belongs to the certificate next to it.
-    fn reject_foreign(&self) -> anyhow::Result<()> {
-        let pairs = [
-            ("ca.crt", &self.ca_certificate, "ca.key", &self.ca_key, CA_NAME),
-            ("tls.crt", &self.certificate, "tls.key", &self.key, LEAF_NAME),
-        ];
-        for (certificate_name, certificate, key_name, key, ours) in pairs {
-            let subject =
-                certificate.as_ref().map(|text| tls::subject(Pem::of(certificate_name, text)));
-            let foreign = match subject {
-                Some(Some((name, _))) if name == ours => continue,
-                Some(_) => certificate_name,
-                None if key.is_some() => key_name,
-                None => continue,
-            };
-            bail!(
-                "{} was not created by statusgate; --force overwrites it",
-                self.path.join(foreign).display()
-            );
-        }
-        Ok(())
+    fn reject_foreign(&self, folder: &Path, name: &str, ours: &str) -> anyhow::Result<()> {
+        let certificate = format!("{name}.crt");
+        let subject =
+            self.certificate.as_ref().map(|text| tls::subject(Pem::of(&certificate, text)));
+        let foreign = match subject {
+            Some(Some((name, _))) if name == ours => return Ok(()),
+            Some(_) => certificate,
+            None if self.key.is_some() => format!("{name}.key"),
+            None => return Ok(()),
+        };
+        let path = folder.join(foreign);
+        bail!("{} was not created by statusgate; --force overwrites it", path.display())
     }
 }
 
-fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
-    let sorted = |names: &[String]| {
-        let mut names = names.to_vec();
-        names.sort();
-        names
+/// The certificate that the CA of the folder signed, and the authority if it can sign.
+fn content(args: &Args, now: Timestamp) -> anyhow::Result<(Option<Bundle>, Option<Authority>)> {
+    let folder = &args.out;
+    let (ca, leaf) = (Pair::read(folder, "ca")?, Pair::read(folder, "tls")?);
+    if args.force {
+        return Ok((None, None));
+    }
+    ca.reject_foreign(folder, "ca", CA_NAME)?;
+    leaf.reject_foreign(folder, "tls", LEAF_NAME)?;
+    let authority = match ca.both() {
+        Some((certificate, key)) if ends_after(certificate, now) => {
+            let error = || {
+                format!("failed to use the CA in {}; --force creates a new one", folder.display())
+            };
+            Some(Authority::from_pem(certificate, key).with_context(error)?)
+        }
+        _ => None,
     };
-    sorted(&bundle.names) == sorted(names) && bundle.validity.expiry(now) == Expiry::Far
+    let bundle = leaf.both().and_then(|(certificate, key)| {
+        let (certificate, key) = (Pem::of("tls.crt", certificate), Pem::of("tls.key", key));
+        let bundle = Bundle::parse(certificate, key, now).ok()?;
+        let ca = Pem::of("ca.crt", ca.certificate.as_deref()?);
+        bundle.is_trusted_by(ca, now).then_some(bundle)
+    });
+    Ok((bundle, authority))
+}
+
+fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
+    BTreeSet::from_iter(&bundle.names) == BTreeSet::from_iter(names)
+        && bundle.validity.expiry(now) == Expiry::Far
 }
 
 fn ends_after(certificate: &str, now: Timestamp) -> bool {

@@ -13,26 +13,26 @@ use super::filter::Filter;
 use super::input::Input;
 use super::output::stdout;
 use super::plurals::{Plurals, read_crds};
-use super::policies::{Policies, following};
+use super::policies::{Policies, following, mistakes_in_selectors};
 use super::report::{Format, Judged, Located, Report, plural};
 use super::time::Now;
 use super::{Outcome, say};
-use crate::files::open;
+use crate::files;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Review};
 use statusgate_core::model::Writer;
-use statusgate_core::policy::PolicySet;
+use statusgate_core::policy::{Diagnostics, PolicySet};
 use statusgate_core::request::{Request, writer};
 use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
 
 /// The arguments of `check`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Parser)]
 #[command(
     after_help = "Exit code 0: no finding at or above --fail-on. 1: findings. 2: some documents could \
                   not be used; the results of the others are printed."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     pub(super) input: Input,
 
@@ -85,12 +85,13 @@ pub(super) struct Judging {
     convention: Option<String>,
 
     /// With --convention: the strongest action of any rule, as in a policy. Case does not matter.
-    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(LIMITS), requires = "convention")]
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(LIMITS, Action::label),
+          requires = "convention")]
     enforcement: Option<Action>,
 
     /// With --convention: what happens on a disagreement of phase and conditions, as in a policy. Case does
     /// not matter.
-    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(Action::WORST_FIRST),
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(Action::WORST_FIRST, Action::label),
           requires = "convention")]
     disagreement: Option<Action>,
 
@@ -140,16 +141,18 @@ impl Judging {
         !self.policies.paths.is_empty()
     }
 
-    /// The names in the selectors of the policies that no CRD has.
+    /// The names in the selectors of the policies that no CRD has. The example policies select more than
+    /// one product has.
     fn unserved(
         &self,
         policies: &PolicySet,
         crds: &[CustomResource],
-    ) -> anyhow::Result<Vec<Diagnostic>> {
-        match self.convention {
-            None if !crds.is_empty() => self.policies.unserved(policies, crds),
-            _ => Ok(Vec::new()),
+    ) -> anyhow::Result<Diagnostics> {
+        if self.convention.is_some() || !self.has_policies() || crds.is_empty() {
+            return Ok(Diagnostics::default());
         }
+        let sources = files::load_policies(&self.policies.paths)?;
+        Ok(mistakes_in_selectors(&sources, policies, crds))
     }
 }
 
@@ -167,16 +170,16 @@ impl Reporting {
 ///
 /// # Errors
 /// When the policies are invalid, or a document cannot be read. All other objects are printed.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Args { judging, reporting, .. } = args;
     args.input.check_stdin(&[&args.old, &judging.crds])?;
     let policies = judging.policies()?;
     reporting.check(&policies, judging.has_policies())?;
     let (files, unread) = args.input.open(None)?;
     let crds = read_crds(&judging.crds, args.input.recursive)?;
-    let mut mistakes = judging.unserved(&policies, &crds)?;
+    let mut mistakes: Vec<_> = judging.unserved(&policies, &crds)?.into_iter().collect();
     let plurals = Plurals::of(crds);
-    let (old_files, more) = open(&args.old, args.input.recursive, &[]);
+    let (old_files, more) = files::open(&args.old, args.input.recursive, &[]);
     mistakes.extend(more);
     let old = Manifests::read(&old_files);
     mistakes.extend_from_slice(old.mistakes());
@@ -191,27 +194,21 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     mistakes.extend(more);
     let is_sequence = args.sequence || manifests.iter().any(|manifest| manifest.record.is_some());
     let counts_stored = is_sequence || !args.old.is_empty();
-    let mut bench = Bench { args, policies: &policies, plurals: &plurals, old, stored: 0, now };
+    let (policies, plurals) = (&policies, &plurals);
+    let mut bench = Bench { args, policies, plurals, old, stored: 0, now, mistakes };
     let mut objects = Vec::with_capacity(manifests.iter().len());
     let mut doubts = BTreeSet::new();
     for manifest in manifests.iter() {
-        match bench.judge(&manifest) {
-            Ok((judged, mistake)) => {
-                // A recorded request has the plural.
-                let is_derived = manifest.record.and_then(Record::request).is_none();
-                if judged.as_ref().is_some_and(|judged| judged.entry.unjudged.is_none())
-                    && is_derived
-                {
-                    doubts.extend(plurals.doubt(manifest.identity, &policies));
-                }
-                objects.extend(judged);
-                mistakes.extend(mistake);
-            }
-            Err(mistake) => mistakes.push(mistake),
+        let Some(judged) = bench.judge(&manifest) else { continue };
+        // A recorded request has the plural.
+        let is_derived = manifest.record.and_then(Record::request).is_none();
+        if is_derived && judged.entry.unjudged.is_none() {
+            doubts.extend(plurals.doubt(manifest.identity, policies));
         }
+        objects.push(judged);
     }
     objects.extend(manifests.references().filter_map(|reference| bench.unjudged(&reference)));
-    let stored = counts_stored.then_some(bench.stored);
+    let Bench { stored, mistakes, .. } = bench;
     doubts.iter().for_each(say);
     let filtered_out = reporting.filter.apply(&mut objects)?;
     let mut skipped: Vec<Box<str>> = skipped.into_iter().map(|other| other.file).collect();
@@ -222,11 +219,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     });
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
-        policies: &policies,
+        policies,
         objects,
         mistakes,
         skipped,
-        stored,
+        stored: counts_stored.then_some(stored),
         filtered_out,
         fail_on: limits.min().unwrap_or(Action::Deny),
         unjudged_fails: reporting.fail_on.contains(&FailOn::Unjudged),
@@ -247,7 +244,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::of(report.fails()))
 }
 
-/// The inputs that are the same for all objects.
+/// The inputs that are the same for all objects, and what is counted.
 struct Bench<'d> {
     args: &'d Args,
     policies: &'d PolicySet,
@@ -256,18 +253,16 @@ struct Bench<'d> {
     /// The objects with a stored object.
     stored: usize,
     now: Timestamp,
+    mistakes: Vec<Diagnostic>,
 }
 
 /// Group, kind, namespace and name. Without the version: all versions show the same object.
 type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
 
 impl<'d> Bench<'d> {
-    /// The result for one object, and the mistake in it that makes it unfit to be judged. `None` for the
-    /// recorded write of something else than a status, unless a policy selects it.
-    fn judge(
-        &mut self,
-        manifest: &Manifest<'d>,
-    ) -> Result<(Option<Judged>, Option<Diagnostic>), Diagnostic> {
+    /// The result for one object. `None` for an object that the engine rejects, and for the recorded write
+    /// of something else than a status, unless a policy selects it.
+    fn judge(&mut self, manifest: &Manifest<'d>) -> Option<Judged> {
         let Args { user, groups, no_mutate, .. } = self.args;
         let old = self.stored_object(manifest);
         let recorded = manifest.record.and_then(Record::request);
@@ -283,23 +278,23 @@ impl<'d> Bench<'d> {
         let entry = Entry::of(manifest, self.policies, subject.as_ref());
         let is_unchanged = || status(manifest) == old.as_ref().and_then(status);
         if recorded.is_some() && subject.is_ok() && entry.policies.is_empty() && is_unchanged() {
-            return Ok((None, None));
+            return None;
         }
         self.stored += usize::from(old.is_some());
         let subject = match subject {
             Ok(subject) => subject,
             Err(unfit) => {
                 let at = old.filter(|_| unfit.is_old).unwrap_or(*manifest);
-                let mistake = at.mistake(unfit.field, format!("this cannot be judged: {unfit}"));
-                let judged = Judged { entry, findings: vec![], patch: vec![] };
-                return Ok((Some(judged), Some(mistake)));
+                let message = format!("this cannot be judged: {unfit}");
+                self.mistakes.push(at.mistake(unfit.field, message));
+                return Some(Judged { entry, findings: vec![], patch: vec![] });
             }
         };
         let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
         let now = self.args.now.given().or(time).unwrap_or(self.now);
-        let review = engine::review(self.policies, subject, !no_mutate, now);
-        let Review { findings, patch, .. } =
-            review.map_err(|error| manifest.mistake("", error.to_string()))?;
+        let review = engine::review(self.policies, subject, !no_mutate, now)
+            .map_err(|error| self.mistakes.push(manifest.mistake("", error.to_string())));
+        let Review { findings, patch, .. } = review.ok()?;
         let mut places = manifest.places();
         let findings = findings.into_iter().map(|found| {
             let place = places.at(&found.field);
@@ -308,7 +303,7 @@ impl<'d> Bench<'d> {
         // In the order of the document.
         let mut findings: Vec<_> = findings.collect();
         findings.sort_by_key(|Located { place, .. }| (place.line, place.column));
-        Ok((Some(Judged { entry, findings, patch }), None))
+        Some(Judged { entry, findings, patch })
     }
 
     /// The stored object of a write. The written one is that of the next write.

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use anstyle::AnsiColor;
-use serde_json::json;
 
 use super::output::painted;
 use super::{say, table};
@@ -46,11 +45,6 @@ pub(super) fn print_table(out: &mut impl Write, checks: &[CheckResult]) -> io::R
     let count = |level| checks.iter().filter(|check| check.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
     writeln!(out, "\nproblems: {problems}, warnings: {warnings}, ok: {}", count(Level::Ok))
-}
-
-/// Prints all checks as one JSON document.
-pub(super) fn print_json(out: &mut impl Write, checks: &[CheckResult]) -> io::Result<()> {
-    writeln!(out, "{:#}", json!({"checks": checks}))
 }
 
 /// Whether one of the checks is a problem.

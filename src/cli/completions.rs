@@ -9,7 +9,7 @@ use super::Outcome;
 /// The arguments of `completions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "For bash: source <(statusgate completions bash)")]
-pub struct Args {
+pub(super) struct Args {
     /// The shell.
     #[arg(value_enum)]
     shell: Shell,
@@ -19,7 +19,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When stdout cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     // The generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut super::command(), "statusgate", &mut script);

@@ -9,19 +9,19 @@ use crate::values;
 
 /// Where the cluster is.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Connection {
+pub(super) struct Connection {
     /// The kubeconfig. Default: the one that kubectl uses, or the service account of a pod.
     #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
+    pub(super) kubeconfig: Option<PathBuf>,
 
     /// The context of the kubeconfig. Default: the current context.
     #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
+    pub(super) context: Option<String>,
 }
 
 /// Restricts the objects that policies select.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
-pub struct Selection {
+pub(super) struct Selection {
     /// Only objects in this namespace. Excludes cluster-scoped kinds.
     #[arg(short, long, value_name = "NAME", value_parser = values::namespace)]
     namespace: Option<String>,
@@ -44,14 +44,14 @@ impl Connection {
     ///
     /// # Errors
     /// An invalid kubeconfig, or a server that does not respond.
-    pub async fn open(&self) -> Result<Cluster, ClusterError> {
+    pub(super) async fn open(&self) -> Result<Cluster, ClusterError> {
         Cluster::connect(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
 }
 
 impl Selection {
     /// The query for the objects of each kind.
-    pub fn query(&self) -> Query {
+    pub(super) fn query(&self) -> Query {
         Query {
             namespace: self.namespace.clone().unwrap_or_default(),
             selector: self.selector.clone().unwrap_or_default(),
@@ -64,7 +64,7 @@ impl Selection {
     ///
     /// # Errors
     /// When the selection matches nothing: a wrong name, or policies for another cluster.
-    pub fn narrow(&self, targets: Vec<Target>, gaps: &[Gap]) -> anyhow::Result<Vec<Target>> {
+    pub(super) fn narrow(&self, targets: Vec<Target>, gaps: &[Gap]) -> anyhow::Result<Vec<Target>> {
         let wrong = || gaps.iter().filter(|gap| matches!(gap, Gap::WrongSubresource { .. }));
         if targets.is_empty() && wrong().next().is_none() {
             if gaps.iter().any(|gap| matches!(gap, Gap::Unavailable { .. })) {
@@ -98,12 +98,12 @@ impl Selection {
     }
 
     /// Whether some objects of a namespace are excluded.
-    pub const fn is_partial(&self) -> bool {
+    pub(super) const fn is_partial(&self) -> bool {
         self.selector.is_some() || !self.resources.is_empty() || !self.kinds.is_empty()
     }
 
     /// A description that is the same for the same selection.
-    pub fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let sorted = |names: &[String]| {
             let mut names = names.to_vec();
             names.sort();
@@ -127,7 +127,7 @@ impl Selection {
 ///
 /// # Errors
 /// When there is no runtime, and those of `work`.
-pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

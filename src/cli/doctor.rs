@@ -1,10 +1,13 @@
 //! `statusgate doctor`: checks that an installation is consistent.
 
+use std::io::Write;
+
+use serde_json::json;
+
 use super::connection::{Connection, block_on};
 use super::in_use::{InUse, PoliciesInUse};
 use super::output::{Output, stdout};
 use super::{Outcome, checks, time};
-use crate::cluster::CheckResult;
 use crate::cluster::doctor::Examination;
 
 /// The arguments of `doctor`.
@@ -17,7 +20,7 @@ use crate::cluster::doctor::Examination;
                   Exit code 0: no problem; there may be warnings. 1: there is a problem. 2: the API \
                   server does not respond."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     policies: PoliciesInUse,
 
@@ -36,17 +39,16 @@ pub struct Args {
 ///
 /// # Errors
 /// Policies that cannot be read, or an API server that does not respond.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let checks = block_on(examine(args))?;
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let checks = block_on(async {
+        let (cluster, in_use) = args.policies.open(&args.connection).await?;
+        let InUse { policies, documents, .. } = in_use;
+        Ok(args.examination.run(&cluster, &policies, &documents, time::clock()).await?)
+    })?;
     let mut out = stdout(args.output == Output::Table);
     match args.output {
         Output::Table => checks::print_table(&mut out, &checks)?,
-        Output::Json => checks::print_json(&mut out, &checks)?,
+        Output::Json => writeln!(out, "{:#}", json!({"checks": checks}))?,
     }
     Ok(Outcome::of(checks::has_problem(&checks)))
-}
-
-async fn examine(args: &Args) -> anyhow::Result<Vec<CheckResult>> {
-    let (cluster, InUse { policies, documents, .. }) = args.policies.open(&args.connection).await?;
-    Ok(args.examination.run(&cluster, &policies, &documents, time::clock()).await?)
 }

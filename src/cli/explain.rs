@@ -1,20 +1,20 @@
 //! `statusgate explain`: the list of conventions, one of them, one rule, or a kind of remark of lint.
 
 mod kind;
-mod rule;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
+use serde_json::Value;
 
-use super::policies::compile;
+use super::policies::{compile, rule_ids};
 use super::{Outcome, table};
 use crate::files;
 pub(super) use statusgate_core::calls::unknown;
 use statusgate_core::documents::StatusConvention;
 use statusgate_core::explain::{Graph, Page, data, render};
+use statusgate_core::lint::Explained;
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::policy::{PolicySet, Source};
 use statusgate_core::source::tree::near;
@@ -23,7 +23,7 @@ use statusgate_core::source::tree::near;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Without a name: the list of conventions. Exit code 2: there is no such \
                         convention, rule or kind of remark, or it cannot be printed in this format.")]
-pub struct Args {
+pub(super) struct Args {
     /// The convention to explain, or the id of a rule, such as appcat/phase-ready. A rule is printed with a
     /// write that violates it and one that satisfies it. `lint` lists the kinds of remarks of `statusgate
     /// lint`, and lint/never-fires explains one with an example. Without a name: the list of conventions.
@@ -56,7 +56,7 @@ enum Output {
 ///
 /// # Errors
 /// When documents cannot be read, or there is no such name, or it cannot be printed in this format.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.policies)?;
     let policies = compile(&sources)?;
     if args.resolved && args.output != Output::Yaml {
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let text = match &args.name {
         Some(id) if is_of_lint(id, &policies) => kind::explain(id, args.output)?,
-        Some(id) if id.contains('/') => rule::explain(id, &policies, args)?,
+        Some(id) if id.contains('/') => rule(id, &policies, args)?,
         Some(name) => {
             let Some(convention) = policies.conventions().get(name) else {
                 bail!("{}", unknown(name, policies.conventions().keys().map(String::as_str)));
@@ -73,16 +73,36 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         None => list(policies.conventions().values().map(AsRef::as_ref), args.output)?,
     };
-    io::stdout().lock().write_all(text.as_bytes())?;
-    Ok(Outcome::Clean)
+    super::print(&text)
 }
 
 /// Whether a name is that of a kind of remark, and not of a document that is also named lint.
 fn is_of_lint(id: &str, policies: &PolicySet) -> bool {
-    let mut policies_named = policies.policies().iter().map(|policy| &*policy.name);
     id.split('/').next() == Some(kind::LINT)
         && !policies.conventions().contains_key(kind::LINT)
-        && !policies_named.any(|name| name == kind::LINT)
+        && !policies.names().any(|name| name == kind::LINT)
+}
+
+/// A rule of a convention or of a policy in words, with an example that violates it and one that satisfies it.
+fn rule(id: &str, policies: &PolicySet, args: &Args) -> anyhow::Result<String> {
+    let Some(rule) = Explained::find(id, policies)? else {
+        let conventions = policies.conventions().values();
+        let declared = conventions.flat_map(|convention| convention.declared.iter());
+        let mut ids: Vec<String> = declared.map(|(id, _)| id.to_string()).collect();
+        ids.extend(rule_ids(policies));
+        bail!("{}", unknown_rule(id, ids.iter().map(String::as_str), !args.policies.is_empty()));
+    };
+    print_page(&rule.to_page(), &rule.to_json(), args.output, "a rule")
+}
+
+/// Prints a page, or the same as data. `what` is it in the error for other formats.
+fn print_page(page: &Page, data: &Value, output: Output, what: &str) -> anyhow::Result<String> {
+    Ok(match output {
+        Output::Table => render::text(page, table::width()),
+        Output::Markdown => render::markdown(page),
+        Output::Json => format!("{data:#}\n"),
+        Output::Yaml | Output::Mermaid => bail!("{what} can be printed as table, markdown or json"),
+    })
 }
 
 fn one(convention: &Convention, args: &Args, sources: &[Source]) -> anyhow::Result<String> {
@@ -143,7 +163,7 @@ fn list<'c>(
             text
         }
         Output::Json => {
-            format!("{:#}\n", conventions.map(data::summary).collect::<serde_json::Value>())
+            format!("{:#}\n", conventions.map(data::summary).collect::<Value>())
         }
         Output::Yaml | Output::Mermaid => bail!("name the convention to print so"),
     })

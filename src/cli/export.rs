@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Subcommand};
 
+use super::action::one_of;
 use super::connection::{Connection, block_on};
 use super::input::Input;
 use super::plurals::read_definitions;
@@ -19,15 +19,9 @@ use statusgate_core::policy::PolicySet;
 use statusgate_core::readers::{Readable, Reader, lua};
 use statusgate_core::source::Manifests;
 
-/// The arguments of `export`.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    which: Which,
-}
-
+/// The commands of `export`.
 #[derive(Debug, Subcommand)]
-enum Which {
+pub(super) enum Args {
     /// Print what the status of custom resources means, in the format of a tool that reads it.
     Health(HealthArgs),
 }
@@ -45,12 +39,11 @@ enum Which {
                   Exit code 0: the health of all kinds is printed. 1: with --strict, a rule is left out. 2: \
                   no kind has a health, or something cannot be read."
 )]
-struct HealthArgs {
+pub(super) struct HealthArgs {
     /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
     /// Kustomization. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
     /// resources. `wait`: commands of kubectl.
-    #[arg(long = "for", value_name = "TOOL",
-          value_parser = PossibleValuesParser::new(Reader::ALL.map(Reader::name)).try_map(|name| reader(&name)))]
+    #[arg(long = "for", value_name = "TOOL", value_parser = one_of(Reader::ALL, Reader::name))]
     reader: Reader,
 
     #[command(flatten)]
@@ -83,8 +76,8 @@ struct HealthArgs {
 ///
 /// # Errors
 /// When policies or definitions cannot be read, or no kind has a health.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let Which::Health(args) = &args.which;
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let Args::Health(args) = args;
     if args.out.is_some() && args.reader != Reader::ArgoCd {
         bail!("--out is only for argocd");
     }
@@ -129,10 +122,7 @@ impl HealthArgs {
         &self,
         policies: &PolicySet,
     ) -> anyhow::Result<Vec<(CustomResource, Option<Readable>)>> {
-        let of = |resource: CustomResource, definition: &[u8]| {
-            let kind = readable(&resource, definition, policies);
-            (resource, kind)
-        };
+        let of = |resource, definition: &[u8]| readable(resource, definition, policies);
         if self.from_cluster {
             return block_on(async {
                 Ok(self.connection.open().await?.custom_resources(policies, of).await?)
@@ -175,29 +165,23 @@ impl HealthArgs {
     }
 }
 
-/// The health of a kind, with the schemas in its definition.
+/// A kind and its health, with the schemas in its definition.
 fn readable(
-    resource: &CustomResource,
+    resource: CustomResource,
     definition: &[u8],
     policies: &PolicySet,
-) -> Option<Readable> {
-    let mut kind = resource.readable(policies)?;
-    for (version, program) in &mut kind.versions {
-        let definition = Definition::read(definition, version);
-        if let Definition::Custom { schema, .. } = definition {
+) -> (CustomResource, Option<Readable>) {
+    let mut kind = resource.readable(policies);
+    for (version, program) in kind.iter_mut().flat_map(|kind| &mut kind.versions) {
+        if let Definition::Custom { schema, .. } = Definition::read(definition, version) {
             program.schema = schema;
         }
     }
-    Some(kind)
+    (resource, kind)
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let error = || format!("cannot write {}", path.display());
     path.parent().map_or(Ok(()), fs::create_dir_all).with_context(error)?;
     fs::write(path, text).with_context(error)
-}
-
-fn reader(name: &str) -> anyhow::Result<Reader> {
-    let found = Reader::ALL.into_iter().find(|reader| reader.name() == name);
-    found.ok_or_else(|| anyhow!("unknown tool"))
 }

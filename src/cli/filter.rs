@@ -23,7 +23,8 @@ pub(super) struct Filter {
     rules: Vec<Glob>,
 
     /// Only findings with exactly this action. May be repeated. Case does not matter.
-    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(Action::WORST_FIRST))]
+    #[arg(long, value_name = "ACTION", ignore_case = true,
+          value_parser = one_of(Action::WORST_FIRST, Action::label))]
     only: Vec<Action>,
 
     /// Accept the findings of this report, an earlier output of -o json: those with the same group, kind,

@@ -48,9 +48,9 @@ impl PoliciesInUse {
             };
             documents.push((kind, list));
         }
-        let known = documents.iter().filter_map(|(kind, list)| Some((*kind, list.as_ref().ok()?)));
-        let known: Vec<(DocumentKind, &StoredDocument)> = known
-            .flat_map(|(kind, list)| list.iter().map(move |document| (kind, document)))
+        let known: Vec<(DocumentKind, &StoredDocument)> = documents
+            .iter()
+            .flat_map(|(kind, list)| list.iter().flatten().map(move |document| (*kind, document)))
             .collect();
         let (policies, sources) = match compiled {
             Some(policies) => (policies, given),

@@ -30,12 +30,6 @@ pub(super) struct Input {
     exclude: Vec<Glob>,
 }
 
-impl From<PathBuf> for Input {
-    fn from(file: PathBuf) -> Self {
-        Self { paths: vec![file], files: Vec::new(), recursive: false, exclude: Vec::new() }
-    }
-}
-
 impl Input {
     /// Rejects `-` if it occurs more than once, here or in `others`: the second reader would find an
     /// empty input.

@@ -1,7 +1,7 @@
 //! `statusgate lint`: checks that conventions and policies are sound, with a witness for each fault.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anstyle::AnsiColor;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::output::{Output, painted, stdout};
 use super::plurals::read_definitions;
 use super::policies::{compile, mistakes_in_selectors};
+use super::report::plural;
 use super::{Outcome, explain};
 use crate::cluster::Definition;
 use crate::files;
@@ -23,7 +24,7 @@ use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
 #[command(after_help = "Exit code 0: everything is sound (there may be notes). 1: a mistake in a \
                         document, or a fault. 2: something cannot be read, or there is no such \
                         convention. `statusgate explain lint/KIND` explains a kind of fault or note, with an example.")]
-pub struct Args {
+pub(super) struct Args {
     /// Files or folders with StatusConvention and StatusPolicy documents. Without any: all built-in
     /// conventions. A policy is judged by what it adds to its convention.
     #[arg(value_name = "PATH")]
@@ -47,65 +48,56 @@ pub struct Args {
 ///
 /// # Errors
 /// When documents cannot be read, or there is no such convention.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.paths)?;
-    let mut out = stdout(args.output == Output::Table);
-    let found = match judge(args, &sources)? {
-        Ok(found) => found,
-        Err(mistakes) => {
-            match args.output {
-                Output::Table => writeln!(out, "{mistakes:#}")?,
-                Output::Json => {
-                    let mistakes = mistakes.to_json();
-                    let whole = json!({"mistakes": mistakes, "conventions": [], "policies": []});
-                    writeln!(out, "{whole:#}")?;
-                }
-            }
-            return Ok(Outcome::Findings);
-        }
+    let (found, mistakes) = match judge(args, &sources) {
+        Ok(found) => (found, Diagnostics::default()),
+        // Mistakes in documents are findings; an unknown name is an error of the command line.
+        Err(error) => (Found::default(), error.downcast::<Diagnostics>()?),
     };
+    let mut out = stdout(args.output == Output::Table);
     match args.output {
-        Output::Table => out.write_all(as_text(&found).as_bytes())?,
+        Output::Table if !mistakes.is_empty() => writeln!(out, "{mistakes:#}")?,
+        Output::Table => write(&found, &mut out)?,
         Output::Json => {
             let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();
             let (conventions, policies) = (all(&found.conventions), all(&found.policies));
-            let whole = json!({"mistakes": [], "conventions": conventions, "policies": policies});
+            let mistakes = mistakes.to_json();
+            let whole =
+                json!({"mistakes": mistakes, "conventions": conventions, "policies": policies});
             writeln!(out, "{whole:#}")?;
         }
     }
-    Ok(Outcome::of(found.conventions.iter().chain(&found.policies).any(Report::has_faults)))
+    let mut reports = found.conventions.iter().chain(&found.policies);
+    Ok(Outcome::of(!mistakes.is_empty() || reports.any(Report::has_faults)))
 }
 
 /// What was found.
+#[derive(Default)]
 struct Found {
     conventions: Vec<Report>,
     policies: Vec<Report>,
 }
 
-fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagnostics>> {
-    // Errors in documents are findings; an unknown name is an error of the command line.
-    let policies = match compile(sources) {
-        Ok(policies) => policies,
-        Err(mistakes) => return Ok(Err(mistakes)),
-    };
+/// # Errors
+/// Mistakes in the documents as [`Diagnostics`].
+fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
+    let policies = compile(sources)?;
     if !args.paths.is_empty()
         && policies.policies().is_empty()
         && policies.given_names().next().is_none()
     {
         bail!("there is neither a convention nor a policy in these documents");
     }
-    let crds = read_definitions(&args.crds, true, |resource, text| {
-        let defined = defined(&resource, text);
-        (resource, defined)
-    })?;
-    let (resources, defined): (Vec<CustomResource>, Vec<Vec<Defined>>) = crds.into_iter().unzip();
+    let crds = read_definitions(&args.crds, true, defined)?;
+    let (resources, defined): (Vec<_>, Vec<_>) = crds.into_iter().unzip();
     if !resources.is_empty() {
         for mistakes in [
             mistakes_in_selectors(sources, &policies, &resources),
             policies.mistakes_in_pointers(sources, &defined.concat()),
         ] {
             if !mistakes.is_empty() {
-                return Ok(Err(mistakes));
+                return Err(mistakes.into());
             }
         }
     }
@@ -119,15 +111,13 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagno
         (_, named) => named.iter().map(String::as_str).collect(),
     };
     let names = named.into_iter().chain(policies.given_names());
-    let conventions = names.map(|name| lint::lint(&policies, name)).collect::<Result<_, _>>();
-    Ok(conventions.map(|conventions| {
-        let lint_policy = |policy| lint::lint_policy(&policies, policy);
-        Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() }
-    }))
+    let conventions = names.map(|name| lint::lint(&policies, name)).collect::<Result<_, _>>()?;
+    let lint_policy = |policy| lint::lint_policy(&policies, policy);
+    Ok(Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() })
 }
 
-/// The versions that a CustomResourceDefinition defines.
-fn defined(resource: &CustomResource, text: &str) -> Vec<Defined> {
+/// A custom resource and the versions that its CustomResourceDefinition defines.
+fn defined(resource: CustomResource, text: &str) -> (CustomResource, Vec<Defined>) {
     let versions = resource.versions.iter().filter_map(|version| {
         let Definition::Custom { schema, .. } = Definition::read(text.as_bytes(), &version.name)
         else {
@@ -141,11 +131,11 @@ fn defined(resource: &CustomResource, text: &str) -> Vec<Defined> {
             schema,
         })
     });
-    versions.collect()
+    let versions = versions.collect();
+    (resource, versions)
 }
 
-fn as_text(found: &Found) -> String {
-    let mut text = String::new();
+fn write(found: &Found, out: &mut impl Write) -> io::Result<()> {
     let conventions = found.conventions.iter().map(|report| ("", report));
     let policies = found.policies.iter().map(|report| ("policy ", report));
     let mut kinds: BTreeSet<Kind> = BTreeSet::new();
@@ -153,25 +143,21 @@ fn as_text(found: &Found) -> String {
         let (faults, notes) = report.parts();
         let count = |count: usize, what: &str| match count {
             0 => format!("no {what}s"),
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
+            _ => plural(count, what),
         };
         let (name, combinations) = (&report.name, report.combinations);
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
-        text.push_str(&format!("{what}{name}: {found}, {noted} ({combinations} combinations)\n"));
+        writeln!(out, "{what}{name}: {found}, {noted} ({combinations} combinations)")?;
         for remark in faults.into_iter().chain(notes) {
             kinds.insert(remark.kind);
             let color = if remark.kind.is_fault() { AnsiColor::Red } else { AnsiColor::Cyan };
             let line = remark.to_string();
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
-            text.push_str(&format!("  {} {rest}\n", painted(word, color)));
+            writeln!(out, "  {} {rest}", painted(word, color))?;
             for line in remark.witness.iter().flat_map(|witness| witness.lines()) {
-                text.push_str(&format!("      {line}\n"));
+                writeln!(out, "      {line}")?;
             }
         }
     }
-    for kind in kinds {
-        text.push_str(&format!("help lint/{}: {}\n", kind.name(), kind.help()));
-    }
-    text
+    kinds.iter().try_for_each(|kind| writeln!(out, "help lint/{}: {}", kind.name(), kind.help()))
 }

@@ -10,7 +10,7 @@ use super::Outcome;
 /// The arguments of `man`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "To read a page: statusgate man check | man -l -")]
-pub struct Args {
+pub(super) struct Args {
     /// The command, such as `check` or `manifests install`. Default: statusgate itself.
     #[arg(value_name = "COMMAND")]
     path: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such command, or stdout cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut whole = super::command();
     // Sets the full names of the commands.
     whole.build();

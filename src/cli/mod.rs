@@ -4,50 +4,50 @@
 //! stderr. A closed pipe on stdout (`| head`) is not an error.
 
 mod action;
-pub mod audit;
-pub mod backfill;
+mod audit;
+mod backfill;
 mod backfill_report;
-pub mod certs;
-pub mod check;
+mod certs;
+mod check;
 mod checks;
-pub mod completions;
-pub mod connection;
-pub mod doctor;
+mod completions;
+mod connection;
+mod doctor;
 mod entry;
-pub mod explain;
-pub mod export;
+mod explain;
+mod export;
 mod filter;
 mod in_use;
 mod input;
-pub mod lint;
-pub mod man;
-pub mod manifests;
+mod lint;
+mod man;
+mod manifests;
 mod output;
-pub mod plurals;
-pub mod policies;
+mod plurals;
+mod policies;
 mod progress;
-pub mod record;
+mod record;
 mod report;
-pub mod review;
-pub mod schema;
-pub mod serve;
+mod review;
+mod schema;
+mod serve;
 mod signals;
-pub mod status;
+mod status;
 mod survey;
 mod table;
-pub mod test;
-pub mod time;
+mod test;
+mod time;
 mod traces;
-pub mod ui;
-pub mod uninstall;
-mod version;
-pub mod wait;
+mod ui;
+mod uninstall;
+mod wait;
 
 use std::env;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use colorchoice_clap::Color;
@@ -58,7 +58,7 @@ use statusgate_core::policy::Diagnostics;
 #[derive(Debug, Parser)]
 #[command(
     name = "statusgate",
-    version = version::LINE.as_str(),
+    version = VERSION.as_str(),
     about,
     arg_required_else_help = true,
     after_help = concat!("Documentation: ", env!("CARGO_PKG_HOMEPAGE"), "/docs")
@@ -70,6 +70,15 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The version, and the commit and its date if build.rs knows them.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    match option_env!("STATUSGATE_BUILD").unwrap_or_default() {
+        "" => version.to_owned(),
+        build => format!("{version} ({build})"),
+    }
+});
 
 /// The list of commands: `Name(module)`, with the help text as its doc comment.
 macro_rules! commands {
@@ -107,6 +116,7 @@ commands! {
     /// Print the JSON Schema of a document kind.
     Schema(schema),
     /// Print the manifests that statusgate needs in a cluster.
+    #[command(subcommand)]
     Manifests(manifests),
     /// Delete the webhook registrations.
     Uninstall(uninstall),
@@ -119,6 +129,7 @@ commands! {
     /// List conventions, or explain one (page, truth table, phase graph) or one rule (with examples).
     Explain(explain),
     /// Print what conventions define in the formats of other tools.
+    #[command(subcommand)]
     Export(export),
     /// Prove that conventions are sound, or show their faults.
     Lint(lint),
@@ -134,7 +145,7 @@ commands! {
 
 /// The result of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+enum Outcome {
     /// Nothing found.
     Clean,
     /// The command completed and has findings.
@@ -185,6 +196,12 @@ fn command() -> clap::Command {
 
 /// The context of an error of stdout while results are printed.
 const NO_REPORT: &str = "cannot write the report";
+
+/// Prints the result of a command that has no findings.
+fn print(text: &str) -> anyhow::Result<Outcome> {
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Outcome::Clean)
+}
 
 /// Prints a line on stderr, with colors if it has any. If stderr is closed, there is no other place to report this, and it must
 /// not end the command.

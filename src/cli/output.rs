@@ -1,11 +1,12 @@
 //! The formats of most commands, and the colors of text.
 
 use std::fmt;
-use std::io::{self, StdoutLock};
+use std::io::{self, StdoutLock, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::AnsiColor;
 use clap::ValueEnum;
+use serde::Serialize;
 
 use statusgate_core::engine::Action;
 
@@ -22,6 +23,17 @@ pub(super) fn stdout(is_text: bool) -> AutoStream<StdoutLock<'static>> {
     let stdout = io::stdout().lock();
     let choice = if is_text { AutoStream::choice(&stdout) } else { ColorChoice::AlwaysAnsi };
     AutoStream::new(stdout, choice)
+}
+
+/// Writes each item as one line of JSON.
+pub(super) fn json_lines(
+    out: &mut impl Write,
+    items: impl IntoIterator<Item: Serialize>,
+) -> io::Result<()> {
+    items.into_iter().try_for_each(|item| {
+        serde_json::to_writer(&mut *out, &item)?;
+        writeln!(out)
+    })
 }
 
 /// A text in a color.

@@ -15,21 +15,21 @@ use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, one_lin
 
 /// The plurals of kinds: from CRDs, otherwise guessed.
 #[derive(Debug, Default)]
-pub struct Plurals {
+pub(super) struct Plurals {
     /// By group and kind.
     known: HashMap<(String, String), CustomResource>,
 }
 
 impl Plurals {
     /// The plurals of CRDs.
-    pub fn of(resources: Vec<CustomResource>) -> Self {
+    pub(super) fn of(resources: Vec<CustomResource>) -> Self {
         let key = |resource: &CustomResource| (resource.group.clone(), resource.kind.clone());
         let known = resources.into_iter().map(|resource| (key(&resource), resource)).collect();
         Self { known }
     }
 
     /// How the kind of an object is served: by its CRD, otherwise as guessed.
-    pub fn served(&self, identity: &Identity, policies: &PolicySet) -> Served {
+    pub(super) fn served(&self, identity: &Identity, policies: &PolicySet) -> Served {
         let Some(known) = self.find(identity) else { return Served::guessed(identity, policies) };
         let mut versions = known.versions.iter();
         let version = versions.find(|version| version.name == identity.version());
@@ -38,7 +38,7 @@ impl Plurals {
     }
 
     /// Says that a policy, not the kind, decided on the plural; `None` where they agree or a CRD decided.
-    pub fn doubt(&self, identity: &Identity, policies: &PolicySet) -> Option<String> {
+    pub(super) fn doubt(&self, identity: &Identity, policies: &PolicySet) -> Option<String> {
         let derived = Served::guessed(identity, policies).plural;
         let guess = plural_of_kind(&identity.kind);
         let is_doubtful = self.find(identity).is_none() && derived != guess;
@@ -75,8 +75,7 @@ pub(super) fn read_definitions<T>(
     manifests.warnings().iter().for_each(say);
     let (resources, more) = custom_resources(&manifests, of);
     let mistakes = mistakes.iter().chain(manifests.mistakes()).chain(&more);
-    let errors: Vec<_> = mistakes.map(|mistake| anyhow!("{mistake}")).collect();
-    fail_with(errors.into_iter())?;
+    fail_with(mistakes.map(|mistake| anyhow!("{mistake}")))?;
     if resources.is_empty() && !paths.is_empty() {
         bail!("--crds names no CustomResourceDefinition");
     }

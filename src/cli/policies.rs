@@ -10,11 +10,11 @@ use crate::manifests::resource::CustomResource;
 use crate::manifests::selectors::unserved;
 use crate::server::NO_POLICY;
 use statusgate_core::documents::PolicySpec;
-use statusgate_core::policy::{Diagnostic, Diagnostics, Policy, PolicySet, Source};
+use statusgate_core::policy::{Diagnostics, Policy, PolicySet, Source};
 
 /// Where the policies are.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Policies {
+pub(super) struct Policies {
     /// Policies: a file or a folder. May be repeated. Default: the built-in example policies.
     #[arg(id = "policies", long, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
@@ -24,20 +24,6 @@ impl Policies {
     /// Reads and compiles the policies.
     pub(super) fn load(&self) -> anyhow::Result<PolicySet> {
         following(&self.paths, None)
-    }
-
-    /// The names in the selectors of these policies that no CRD has. The example policies select more than
-    /// one product has.
-    pub(super) fn unserved(
-        &self,
-        policies: &PolicySet,
-        crds: &[CustomResource],
-    ) -> anyhow::Result<Vec<Diagnostic>> {
-        if self.paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sources = files::load_policies(&self.paths)?;
-        Ok(mistakes_in_selectors(&sources, policies, crds).into_iter().collect())
     }
 }
 

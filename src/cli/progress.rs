@@ -18,7 +18,16 @@ pub(super) struct Progress {
 impl Progress {
     /// Starts. `total` is the number of objects, if known.
     pub(super) fn new(what: &'static str, total: Option<u64>) -> Self {
-        Self { what, bar: bar(what, total), printed: Instant::now() }
+        let template = match total {
+            Some(_) => "{prefix} {bar:30} {human_pos}/{human_len} {per_sec} {eta} left",
+            None => "{prefix} {spinner} {human_pos} {per_sec}",
+        };
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        // An invalid template is a bug, but must not end the run.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { what, bar: bar.with_prefix(what), printed: Instant::now() }
     }
 
     /// Counts processed objects.
@@ -47,19 +56,6 @@ impl Progress {
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
-}
-
-fn bar(what: &'static str, total: Option<u64>) -> ProgressBar {
-    let template = match total {
-        Some(_) => "{prefix} {bar:30} {human_pos}/{human_len} {per_sec} {eta} left",
-        None => "{prefix} {spinner} {human_pos} {per_sec}",
-    };
-    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    // An invalid template is a bug, but must not end the run.
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.with_prefix(what)
 }
 
 fn line(what: &str, done: u64, total: Option<u64>, took: Duration) -> String {

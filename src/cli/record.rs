@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
+use clap::Parser;
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -22,7 +23,7 @@ use super::connection::{Connection, block_on};
 use super::plurals::read_crds;
 use super::report::plural;
 use super::signals::Signals;
-use super::time::{Now, clock};
+use super::time::clock;
 use super::{Outcome, fail_with, say};
 use crate::cluster::Cluster;
 use crate::manifests::registrations::{
@@ -42,7 +43,7 @@ use statusgate_core::policy::PolicySet;
                   Exit code 0: no finding at or above --fail-on. 1: findings. 2: nothing was recorded, the recording is \
                   incomplete, or the registration could not be deleted."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The recording: a new file with an AdmissionReview and its findings in each line, an input of `check` and `review`.
     #[arg(long, value_name = "FILE", default_value = "recording.jsonl")]
     to: PathBuf,
@@ -73,7 +74,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the recording is empty or incomplete.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = Arc::new(args.judging.policies()?);
     args.reporting.check(&policies, args.judging.has_policies())?;
     if args.listen.ip().is_unspecified() && args.url.is_none() {
@@ -96,18 +97,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         );
     }
     say(format_args!("recorded {} in {name}", plural(recording.count(), "write")));
+    let file = ["check".into(), "--".into(), args.to.clone().into_os_string()];
     let outcome = check::run(&check::Args {
-        input: args.to.clone().into(),
-        old: Vec::new(),
-        sequence: false,
         judging: args.judging.clone(),
-        user: String::new(),
-        groups: Vec::new(),
-        no_mutate: false,
         // A broken line is a mistake in any case.
         strict: true,
-        now: Now::default(),
         reporting: args.reporting.clone(),
+        ..check::Args::parse_from(file)
     });
     let (outcome, failed) = match outcome {
         Ok(outcome) => (outcome, None),
@@ -123,7 +119,7 @@ async fn record_writes(
     recording: &Arc<Recording>,
 ) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
-    let cluster: Cluster = args.connection.open().await?;
+    let cluster = args.connection.open().await?;
     let resources = match args.judging.crds.as_slice() {
         [] => cluster.custom_resources(policies, |resource, _| resource).await?,
         paths => read_crds(paths, true)?,
@@ -147,14 +143,8 @@ async fn record_writes(
             bail!("another recording was started at the same time");
         }
         say(format_args!("recording; the registration is {} {name}", kind.name()));
-        let end = async {
-            match args.duration {
-                Some(duration) => sleep(duration).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
-            () = end => {}
+            () = sleep(args.duration.unwrap_or(Duration::MAX)) => {}
             () = signals.next() => {}
             () = recording.failed() => {}
         }

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::value::RawValue;
 
 use super::Outcome;
+use super::action::one_of;
 use super::output::{Output, severity, stdout};
 use super::policies::Policies;
 use super::time::Now;
@@ -25,10 +25,10 @@ use statusgate_core::wire::AdmissionRequest;
     after_help = "Exit code 0: each review is allowed, with or without a patch or warnings. 1: one is \
                   denied. 2: the input is not a review, or a file cannot be read."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The webhook: `mutate` sets defaults and repairs, `validate` judges. `agreement` judges only whether
     /// phase and conditions agree, `mandatory` everything else.
-    #[arg(long, value_name = "WEBHOOK", value_parser = webhooks())]
+    #[arg(long, value_name = "WEBHOOK", value_parser = one_of(Webhook::ALL, Webhook::name))]
     webhook: Webhook,
 
     /// The file with the reviews, one after the other; `-` for standard input.
@@ -46,18 +46,11 @@ pub struct Args {
     now: Now,
 }
 
-fn webhooks() -> impl TypedValueParser<Value = Webhook> {
-    PossibleValuesParser::new(Webhook::ALL.map(Webhook::name)).map(move |name| {
-        let found = Webhook::ALL.into_iter().find(|webhook| webhook.name() == name);
-        found.unwrap_or(Webhook::Validate)
-    })
-}
-
 /// Responds to each review.
 ///
 /// # Errors
 /// When the policies or a review cannot be read, or the input is not a review.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let name = args.file.display();
     let bytes = read_bytes(&args.file).with_context(|| name.to_string())?;

@@ -1,10 +1,8 @@
 //! `statusgate schema`: the documents as JSON Schemas, for editors.
 
-use std::io::{self, Write};
-
 use clap::ValueEnum;
 
-use super::Outcome;
+use super::{Outcome, print};
 use statusgate_core::documents::DocumentKind;
 
 /// The arguments of `schema`.
@@ -13,7 +11,7 @@ use statusgate_core::documents::DocumentKind;
     after_help = "Editors that speak to yaml-language-server read the first line of a document:\n  \
                         # yaml-language-server: $schema=docs/schemas/statuspolicy.json"
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The kind of document.
     #[arg(value_enum)]
     kind: Kind,
@@ -43,9 +41,6 @@ impl Kind {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut text = serde_json::to_string_pretty(&args.kind.document().json_schema())?;
-    text.push('\n');
-    io::stdout().lock().write_all(text.as_bytes())?;
-    Ok(Outcome::Clean)
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    print(&format!("{:#}\n", args.kind.document().json_schema()))
 }

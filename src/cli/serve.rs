@@ -26,7 +26,7 @@ use crate::telemetry::logs::{self, FilterFile, Format, Logs};
                   shutdown: /readyz returns 503, responses have `Connection: close` during --grace, then \
                   requests in flight finish within --drain-timeout. A second signal skips --grace."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     server: ServerSettings,
 
@@ -93,7 +93,7 @@ impl Args {
 ///
 /// # Errors
 /// When the server cannot start.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let format = args.log_format.unwrap_or_else(Format::for_stderr);
     let from_file = args.log_from.as_deref().map(FilterFile::read).transpose()?;
     let logs = Logs::start(format, from_file.as_ref().unwrap_or(&args.log))?;

@@ -32,19 +32,10 @@ pub(super) struct Survey {
 }
 
 impl SurveyArgs {
-    /// Connects and finds the targets. `report` receives the gaps before the selection is applied:
-    /// they may be the reason why it selects nothing.
-    pub(super) async fn survey(
-        &self,
-        policies: &PolicySet,
-        report: impl FnOnce(&[CheckResult]),
-    ) -> anyhow::Result<Survey> {
-        Survey::of(self.connection.open().await?, policies, &self.selection, report).await
-    }
-
-    /// The same, for a person who watches stderr.
+    /// Connects and finds the targets, for a person who watches stderr.
     pub(super) async fn print(&self, policies: &PolicySet) -> anyhow::Result<Survey> {
-        let survey = self.survey(policies, checks::complain).await?;
+        let cluster = self.connection.open().await?;
+        let survey = Survey::of(cluster, policies, &self.selection, checks::complain).await?;
         if survey.targets.is_empty() {
             say("no resources are left to judge");
         }
@@ -53,7 +44,8 @@ impl SurveyArgs {
 }
 
 impl Survey {
-    /// The survey of a connected cluster.
+    /// Finds the targets. `report` receives the gaps before the selection is applied: they may be the reason
+    /// why it selects nothing.
     pub(super) async fn of(
         cluster: Cluster,
         policies: &PolicySet,

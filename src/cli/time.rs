@@ -5,8 +5,8 @@ use jiff::Timestamp;
 pub(super) use crate::server::now as clock;
 
 /// The flag that makes a command's output independent of the clock.
-#[derive(Debug, Default, clap::Args)]
-pub struct Now {
+#[derive(Debug, clap::Args)]
+pub(super) struct Now {
     /// The time of the decision (RFC 3339). Default: the clock.
     #[arg(long = "now", value_name = "TIME", value_parser = parse)]
     time: Option<Timestamp>,

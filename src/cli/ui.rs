@@ -22,7 +22,7 @@ use crate::ui::Ui;
                   Nothing is stored.\n\n\
                   Exit code 2: the address is not free, or the cluster or the policies cannot be read."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The address. If other machines can reach it, the printed address contains a token.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
     listen: SocketAddr,
@@ -41,7 +41,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the address is not free, or the cluster or the policies cannot be read.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let of_cluster = args.connection.kubeconfig.is_some() || args.connection.context.is_some();
     if !of_cluster && (!args.policies.paths.is_empty() || args.selection != Selection::default()) {
         bail!("policies and objects are of a cluster: add --kubeconfig or --context");

@@ -22,7 +22,7 @@ use crate::values;
                   kubectl delete crd statuspolicies.statusgate.dev statusconventions.statusgate.dev\n\n\
                   Exit code 0: the objects are deleted. 2: an object cannot be deleted, or a server runs (--all)."
 )]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     connection: Connection,
 
@@ -44,7 +44,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When an object cannot be deleted.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     block_on(async {
         let cluster = args.connection.open().await?;
         delete_registrations(&cluster).await?;

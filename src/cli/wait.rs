@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::connection::{Connection, block_on};
-use super::output::Output;
+use super::output::{Output, json_lines};
 use super::policies::Policies;
 use super::{NO_REPORT, Outcome, say, time};
 use crate::cluster::{Cluster, Patience, Query, Target};
@@ -33,7 +33,7 @@ use statusgate_core::source::{Identity, one_line};
                   failed, does not exist or was deleted. 2: the kind is unknown, or the cluster or the \
                   policies cannot be read."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// The objects, as for kubectl. TYPE is a plural, a singular, a kind or a short name, each with or
     /// without its group.
     #[arg(value_name = "TYPE/NAME | TYPE [NAME]", required = true,
@@ -76,7 +76,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Invalid arguments or policies, an unknown kind, or an API server that does not respond.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let named = args.named()?;
     block_on(async {
@@ -88,7 +88,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         let outcome = args.wait(&mut objects, &cluster, &policies).await;
         if args.output == Output::Json {
-            print(&objects).context(NO_REPORT)?;
+            let read = objects.iter().filter(|object| object.health.is_some());
+            json_lines(&mut io::stdout(), read).context(NO_REPORT)?;
         }
         outcome
     })
@@ -132,12 +133,11 @@ impl Args {
                 Some(name) => vec![(*name).to_owned()],
                 None => self.names(cluster, &target, namespace).await?,
             };
-            objects.extend(names.into_iter().map(|name| Waiting {
-                target: target.clone(),
-                namespace: namespace.to_owned(),
-                name,
-                health: None,
-                is_met: false,
+            objects.extend(names.into_iter().map(|name| {
+                let (api_version, kind) = (target.api_version(), target.kind.clone());
+                let identity =
+                    Identity { api_version, kind, namespace: namespace.to_owned(), name };
+                Waiting { target: target.clone(), identity, health: None, is_met: false }
             }));
         }
         Ok(objects)
@@ -205,13 +205,17 @@ impl Args {
     }
 }
 
-/// One object.
+/// One object. As JSON, it is one line.
+#[derive(Serialize)]
 struct Waiting {
+    #[serde(skip)]
     target: Target,
-    namespace: String,
-    name: String,
+    #[serde(flatten)]
+    identity: Identity,
     /// `None` until it is read.
+    #[serde(flatten)]
     health: Option<Health>,
+    #[serde(skip)]
     is_met: bool,
 }
 
@@ -224,7 +228,8 @@ impl Waiting {
         wanted: HealthStatus,
     ) -> anyhow::Result<Option<String>> {
         let patience = if self.health.is_none() { Patience::SHORT } else { Patience::NONE };
-        let body = cluster.object(&self.target, &self.namespace, &self.name, patience).await?;
+        let Identity { namespace, name, .. } = &self.identity;
+        let body = cluster.object(&self.target, namespace, name, patience).await?;
         let health = match body {
             Some(body) => {
                 let text = std::str::from_utf8(&body)?;
@@ -247,7 +252,7 @@ impl Waiting {
             return Ok(Some(format!("is {}", self.state())));
         }
         if changed && !self.is_met {
-            say(format_args!("{}/{}: {}", self.target.plural, self.name, self.state()));
+            say(format_args!("{}/{}: {}", self.target.plural, self.identity.name, self.state()));
         }
         Ok(None)
     }
@@ -262,7 +267,7 @@ impl Waiting {
 /// `vshnredis.vshn.appcat.vshn.io/cache`, as kubectl prints it.
 impl fmt::Display for Waiting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.target.name(), self.name)
+        write!(formatter, "{}/{}", self.target.name(), self.identity.name)
     }
 }
 
@@ -284,29 +289,6 @@ fn wanted(text: &str) -> Result<HealthStatus, String> {
         let words = HealthStatus::WORST_FIRST.map(HealthStatus::name);
         format!("expected health= and one of {}", words.join(", "))
     })
-}
-
-/// Prints one line of JSON per object that was read.
-fn print(objects: &[Waiting]) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Line<'a> {
-        #[serde(flatten)]
-        identity: Identity,
-        #[serde(flatten)]
-        health: &'a Health,
-    }
-    for Waiting { target, namespace, name, health, .. } in objects {
-        let Some(health) = health else { continue };
-        let identity = Identity {
-            api_version: target.api_version(),
-            kind: target.kind.clone(),
-            namespace: namespace.clone(),
-            name: name.clone(),
-        };
-        let line = serde_json::to_string(&Line { identity, health })?;
-        writeln!(io::stdout(), "{line}")?;
-    }
-    Ok(())
 }
 
 /// Between two reads of an object.

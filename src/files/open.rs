@@ -35,7 +35,7 @@ pub fn open(
 
 /// Reads policies: files and folders without their subfolders. `-` is the name of a file: a server
 /// reads its policies again and again.
-pub fn open_policies(paths: &[PathBuf]) -> (Vec<Source>, Vec<Diagnostic>) {
+pub(super) fn open_policies(paths: &[PathBuf]) -> (Vec<Source>, Vec<Diagnostic>) {
     collect(paths.iter().flat_map(|path| read_path(path, false, &[], "")))
 }
 

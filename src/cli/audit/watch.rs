@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::connection::block_on;
 use super::super::signals::Signals;
-use super::super::survey::Survey;
+use super::super::survey::{Survey, SurveyArgs};
 use super::super::{Outcome, time};
 use super::Args;
 use crate::cluster::CheckResult;
@@ -35,7 +35,7 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
     // An error at the start is a configuration error and ends the process. Later errors are logged
     // and counted.
     let cluster = args.on.connection.open().await?;
-    let store = args.find_store(&cluster).await?;
+    let store = if args.write { Some(Store::find(&cluster).await?) } else { None };
     tracing::info!(probe_address = %port.address, interval = ?args.interval, "watching");
     let mut watch = Watch { args, policies, metrics, store, gaps: Vec::new() };
     let mut passes = interval(args.interval);
@@ -95,7 +95,9 @@ impl Watch<'_> {
             log_gaps(&self.gaps, found);
             self.gaps = found.to_vec();
         };
-        let survey = self.args.on.survey(&self.policies, report).await?;
+        let SurveyArgs { connection, selection, .. } = &self.args.on;
+        let cluster = connection.open().await?;
+        let survey = Survey::of(cluster, &self.policies, selection, report).await?;
         let Survey { cluster, targets, .. } = &survey;
         let findings = audit(cluster, &self.policies, &plan, targets, &mut |_, _| Ok(())).await?;
         let unlisted = unlisted(&findings, &survey);

@@ -3,8 +3,8 @@
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{Output, table};
-use statusgate_core::explain::{Block, Page, render};
+use super::{Output, print_page};
+use statusgate_core::explain::{Block, Page};
 use statusgate_core::lint::Kind;
 use statusgate_core::source::tree::did_you_mean;
 
@@ -23,14 +23,7 @@ pub(super) fn explain(id: &str, output: Output) -> anyhow::Result<String> {
             (page(kind), data(kind))
         }
     };
-    Ok(match output {
-        Output::Table => render::text(&page, table::width()),
-        Output::Markdown => render::markdown(&page),
-        Output::Json => format!("{data:#}\n"),
-        Output::Yaml | Output::Mermaid => {
-            bail!("a kind of remark can be printed as table, markdown or json")
-        }
-    })
+    print_page(&page, &data, output, "a kind of remark")
 }
 
 fn list() -> Page {

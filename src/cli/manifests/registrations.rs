@@ -1,6 +1,5 @@
 //! `statusgate manifests registrations`.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -8,16 +7,13 @@ use anyhow::{Context, bail};
 use super::super::connection::{Connection, block_on};
 use super::super::plurals::read_crds;
 use super::super::policies::Policies;
-use super::super::{Outcome, say};
-use crate::cluster::Cluster;
+use super::super::{Outcome, print, say};
 use crate::manifests::registrations::{
     Address, Calls, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
 };
-use crate::manifests::resource::CustomResource;
 use crate::manifests::rules::gaps;
 use crate::manifests::yaml;
 use crate::values;
-use statusgate_core::policy::PolicySet;
 
 /// The arguments of `manifests registrations`.
 #[derive(Debug, clap::Args)]
@@ -28,7 +24,7 @@ use statusgate_core::policy::PolicySet;
                   they are listed on stderr, and the registrations are printed. 2: a file cannot be read, \
                   or the API server does not respond."
 )]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     #[command(flatten)]
     policies: Policies,
 
@@ -76,12 +72,13 @@ pub(super) struct Args {
 /// When policies, definitions or certificates cannot be read.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
-    let authorities = match &args.ca_file {
-        Some(path) => authorities(path)?,
-        None => String::new(),
-    };
+    let authorities = args.ca_file.as_deref().map(authorities).transpose()?.unwrap_or_default();
     let (resources, version) = if args.from_cluster {
-        block_on(from_cluster(args, &policies))?
+        block_on(async {
+            let cluster = args.connection.open().await?;
+            let resources = cluster.custom_resources(&policies, |resource, _| resource).await?;
+            Ok((resources, Some(cluster.version().to_owned())))
+        })?
     } else {
         (read_crds(&args.crds, true)?, None)
     };
@@ -99,23 +96,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     let match_conditions = version.is_some_and(|version| has_match_conditions(&version));
     let calls = Calls::of(&policies, &resources, match_conditions);
-    let text = yaml::print(&registrations(&calls, &settings))?;
-    io::stdout().lock().write_all(text.as_bytes())?;
+    print(&yaml::print(&registrations(&calls, &settings))?)?;
     let gaps = gaps(&policies, &resources);
     for gap in &gaps {
         let (policy, resource) = (&gap.policy, &gap.resource);
         say(format_args!("policy {policy}: no rule for {resource}: {}", gap.reason.describe()));
     }
     Ok(Outcome::of(!gaps.is_empty()))
-}
-
-async fn from_cluster(
-    args: &Args,
-    policies: &PolicySet,
-) -> anyhow::Result<(Vec<CustomResource>, Option<String>)> {
-    let cluster: Cluster = args.connection.open().await?;
-    let resources = cluster.custom_resources(policies, |resource, _| resource).await?;
-    Ok((resources, Some(cluster.version().to_owned())))
 }
 
 /// The certificates of a file, without the rest: a key in it must not be printed.

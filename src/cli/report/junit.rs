@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 
 use super::{Located, Report};
+use statusgate_core::source::Diagnostic;
 
 /// The cases of each `<testsuite>` by its name, in order of their first case.
 pub(in crate::cli) type Suites = IndexMap<String, Vec<Case>>;
@@ -69,12 +70,16 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
         suites.entry(object.entry.file.clone()).or_default().push(case);
     }
     for mistake in &report.mistakes {
-        let name =
-            mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
-        let result = Outcome::Broken(mistake.message.clone());
-        add(&mut suites, &mistake.file, "document", name, result);
+        add_mistake(&mut suites, "document", mistake);
     }
     suites
+}
+
+/// Adds a mistake to the suite of its file.
+pub(in crate::cli) fn add_mistake(suites: &mut Suites, class: &str, mistake: &Diagnostic) {
+    let Diagnostic { file, message, place, .. } = mistake;
+    let name = place.as_ref().map_or_else(|| file.to_string(), |place| place.to_string());
+    add(suites, file, class, name, Outcome::Broken(message.clone()));
 }
 
 /// Adds a case without output to the suite of a file.
@@ -133,17 +138,12 @@ fn write_case(case: &Case, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "    </testcase>")
 }
 
-fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
-    let (mut tests, mut failures, mut errors, mut skipped) = (0, 0, 0, 0);
-    for case in cases {
-        tests += 1;
-        match case.result {
-            Outcome::Passed => {}
-            Outcome::Skipped(_) => skipped += 1,
-            Outcome::Failed(..) => failures += 1,
-            Outcome::Broken(_) => errors += 1,
-        }
-    }
+fn counts<'c>(cases: impl Iterator<Item = &'c Case> + Clone) -> String {
+    let count = |is: fn(&Outcome) -> bool| cases.clone().filter(|case| is(&case.result)).count();
+    let failures = count(|result| matches!(result, Outcome::Failed(..)));
+    let errors = count(|result| matches!(result, Outcome::Broken(_)));
+    let skipped = count(|result| matches!(result, Outcome::Skipped(_)));
+    let tests = cases.count();
     format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
 }
 

@@ -14,6 +14,7 @@ use json_patch::PatchOperation;
 use serde::Serialize;
 
 use super::entry::Entry;
+use super::output::json_lines;
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{Diagnostic, Place, one_line};
@@ -73,16 +74,6 @@ pub(super) struct Located {
     pub(super) place: Place,
 }
 
-/// The totals of a report.
-#[derive(Debug, Default)]
-pub(super) struct Totals<'r> {
-    pub(super) judged: usize,
-    pub(super) patched: usize,
-    /// Objects by policy.
-    pub(super) policies: BTreeMap<&'r str, usize>,
-    findings: BTreeMap<Action, u64>,
-}
-
 impl Report<'_> {
     /// Writes the report.
     pub(super) fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
@@ -90,10 +81,7 @@ impl Report<'_> {
             Format::Table if self.summary => summary::write(self, out),
             Format::Table => table::write(self, out),
             // docs/check.md describes the members; new ones may be added.
-            Format::Json => self.objects.iter().try_for_each(|object| {
-                serde_json::to_writer(&mut *out, object)?;
-                writeln!(out)
-            }),
+            Format::Json => json_lines(out, &self.objects),
             Format::Sarif => sarif::write(self, out),
             Format::Junit => junit::write(&junit::suites(self), out),
             Format::Github => github::write(self, out),
@@ -135,46 +123,48 @@ impl Report<'_> {
         })
     }
 
-    fn totals(&self) -> Totals<'_> {
-        let mut totals = Totals::default();
-        for object in &self.objects {
-            totals.judged += usize::from(object.entry.unjudged.is_none());
-            totals.patched += usize::from(!object.patch.is_empty());
-            for policy in &object.entry.policies {
-                *totals.policies.entry(policy).or_default() += 1;
-            }
-            for Located { found, .. } in &object.findings {
-                *totals.findings.entry(found.action).or_default() += 1;
-            }
-        }
-        totals
+    /// The number of objects with a property.
+    fn count(&self, has: impl Fn(&Judged) -> bool) -> usize {
+        self.objects.iter().filter(|object| has(object)).count()
+    }
+
+    /// The number of objects that were judged.
+    fn judged(&self) -> usize {
+        self.count(|object| object.entry.unjudged.is_none())
     }
 }
 
 /// `12 objects in 3 files: 9 judged (appcat 9), 3 not judged; 2 deny, 1 warn`
 impl std::fmt::Display for Report<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let totals = self.totals();
-        let objects = self.objects.len();
+        let (objects, judged) = (self.objects.len(), self.judged());
         let (counted, files) = (plural(objects, "object"), plural(self.files.len(), "file"));
-        write!(formatter, "{counted} in {files}: {} judged", totals.judged)?;
-        let by_policy: Vec<String> =
-            totals.policies.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        if !by_policy.is_empty() {
-            write!(formatter, " ({})", by_policy.join(", "))?;
+        write!(formatter, "{counted} in {files}: {judged} judged")?;
+        let mut by_policy: BTreeMap<&str, usize> = BTreeMap::new();
+        for policy in self.objects.iter().flat_map(|object| &object.entry.policies) {
+            *by_policy.entry(policy).or_default() += 1;
         }
-        if totals.judged < objects {
-            write!(formatter, ", {} not judged", objects - totals.judged)?;
+        if !by_policy.is_empty() {
+            let counts = by_policy.iter().map(|(name, count)| format!("{name} {count}"));
+            write!(formatter, " ({})", counts.collect::<Vec<_>>().join(", "))?;
+        }
+        if judged < objects {
+            write!(formatter, ", {} not judged", objects - judged)?;
         }
         if let Some(stored) = self.stored {
             write!(formatter, "; {stored} of {counted} have a stored object")?;
         }
-        write!(formatter, "; {}", by_action(&totals.findings))?;
+        let mut findings = BTreeMap::new();
+        for (_, found, _) in self.findings() {
+            *findings.entry(found.action).or_default() += 1;
+        }
+        write!(formatter, "; {}", by_action(&findings))?;
         if self.filtered_out > 0 {
             write!(formatter, "; {} filtered out", plural(self.filtered_out, "finding"))?;
         }
-        if totals.patched > 0 {
-            write!(formatter, "; {} would be patched", totals.patched)?;
+        let patched = self.count(|object| !object.patch.is_empty());
+        if patched > 0 {
+            write!(formatter, "; {patched} would be patched")?;
         }
         if !self.mistakes.is_empty() {
             write!(formatter, "; {} could not be used", plural(self.mistakes.len(), "document"))?;

@@ -14,21 +14,12 @@ use statusgate_core::source::Place;
 
 /// Writes one run: rules, results, and unreadable documents as notifications of the tool.
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
-    // The strongest action and the first policy of each rule.
-    let mut rules: BTreeMap<&str, (Action, &str)> = BTreeMap::new();
+    // The strongest action of each rule.
+    let mut rules: BTreeMap<&str, Action> = BTreeMap::new();
     for (_, found, _) in report.findings() {
-        let (strongest, _) = rules.entry(&found.rule).or_insert((found.action, &found.policy));
+        let strongest = rules.entry(&found.rule).or_insert(found.action);
         *strongest = found.action.max(*strongest);
     }
-    let explained = |id: &str, policy: &str| {
-        let name = id.split_once('/').map_or(id, |(name, _)| name);
-        let conventions = report.policies.conventions();
-        if let Some(rule) = conventions.get(name).and_then(|of| RuleText::of_convention(of, id)) {
-            return Some(rule);
-        }
-        let mut policies = report.policies.policies().iter();
-        RuleText::of_policy(policies.find(|known| *known.name == *policy)?, id)
-    };
     let index: BTreeMap<&str, usize> = rules.keys().copied().zip(0..).collect();
     let results = report.findings().map(|(object, found, place)| {
         let logical = format!("{} {}", object.entry.identity, found.field);
@@ -64,7 +55,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
                 "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules
                     .iter()
-                    .map(|(id, (action, policy))| rule(id, *action, explained(id, policy)))
+                    .map(|(id, action)| rule(id, *action, report.policies))
                     .collect::<Vec<_>>(),
             }},
             // The alternative is UTF-16 units.
@@ -81,10 +72,14 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
 }
 
 /// A rule as `explain` describes it. Not from a finding, which contains values of one object.
-fn rule(id: &str, action: Action, explained: Option<RuleText>) -> Value {
+fn rule(id: &str, action: Action, policies: &PolicySet) -> Value {
     let mut rule = json!({"id": id, "defaultConfiguration": {"level": level(action)}});
-    let Some(explained) = explained else { return rule };
     let name = id.split_once('/').map_or(id, |(name, _)| name);
+    let convention = policies.conventions().get(name);
+    let explained = convention.and_then(|convention| RuleText::of_convention(convention, id));
+    let of_policy = |policy| RuleText::of_policy(policy, id);
+    let of_policies = || policies.policies().iter().find_map(of_policy);
+    let Some(explained) = explained.or_else(of_policies) else { return rule };
     if PolicySet::built_in_names().any(|known| known == name) {
         let page = format!("{}/docs/conventions/{name}.md", env!("CARGO_PKG_HOMEPAGE"));
         rule["helpUri"] = page.into();

@@ -50,11 +50,9 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         writeln!(out, "{table}\n")?;
     }
     report.write_unjudged(out)?;
-    let judged = report.objects.iter().filter(|object| object.entry.unjudged.is_none());
-    let (clean, faulty): (Vec<&Judged>, Vec<&Judged>) =
-        judged.partition(|object| object.findings.is_empty());
-    let unjudged = report.objects.len() - clean.len() - faulty.len();
-    let (clean, faulty) = (clean.len(), faulty.len());
+    let judged = report.judged();
+    let faulty = report.count(|object| !object.findings.is_empty());
+    let (clean, unjudged) = (judged - faulty, report.objects.len() - judged);
     writeln!(
         out,
         "objects with findings: {faulty}, without findings: {clean}, not judged: {unjudged}"

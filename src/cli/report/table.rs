@@ -19,9 +19,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
                 let line = format!("{entry}: {field}: {message} [{rule}]");
                 writeln!(out, "{place}: {action}: {}", one_line(&line))?;
             }
-            for first in same.iter().take(1) {
-                writeln!(out, "{}", first.place.picture(true))?;
-            }
+            writeln!(out, "{}", same[0].place.picture(true))?;
         }
         if report.verbose {
             let (file, document) = (one_line(&entry.file), entry.document);

@@ -29,33 +29,27 @@ pub(super) fn compare(
             differences.push(Difference { part, lines });
         }
     };
-    if let Some(word) = expected.verdict {
-        let came = verdict_of(found);
-        if came != word {
-            // With the reasons: the findings may not be compared.
-            let deciding = found.findings.iter().filter(|found| word_of(found.action) == came);
-            let lines = [format!("- {}", label(word)), format!("+ {}", label(came))];
-            let lines = lines.into_iter().chain(deciding.map(|found| format!("+   {found}")));
-            add("verdict", lines.collect());
-        }
+    let came = verdict_of(found);
+    if let Some(word) = expected.verdict.filter(|word| *word != came) {
+        // With the reasons: the findings may not be compared.
+        let deciding = found.findings.iter().filter(|found| word_of(found.action) == came);
+        let lines = [format!("- {}", label(word)), format!("+ {}", label(came))];
+        let lines = lines.into_iter().chain(deciding.map(|found| format!("+   {found}")));
+        add("verdict", lines.collect());
     }
     if let Some(findings) = &expected.findings {
         add("findings", compare_findings(findings, &found.findings));
     }
-    if let Some(patch) = patch {
+    if let Some(patch) = patch.filter(|patch| *patch != found.patch) {
         // One operation a line.
         let lines = |patch: &[PatchOperation]| {
             patch.iter().map(|operation| format!("{operation}\n")).collect::<String>()
         };
-        if patch != found.patch {
-            add("patch", diff(&lines(patch), &lines(&found.patch)));
-        }
+        add("patch", diff(&lines(patch), &lines(&found.patch)));
     }
-    if let Some(expected) = &expected.status {
-        let found = status.unwrap_or(&Value::Null);
-        if expected != found {
-            add("status", diff(&format!("{expected:#}\n"), &format!("{found:#}\n")));
-        }
+    let status = status.unwrap_or(&Value::Null);
+    if let Some(expected) = expected.status.as_ref().filter(|expected| *expected != status) {
+        add("status", diff(&format!("{expected:#}\n"), &format!("{status:#}\n")));
     }
     differences
 }

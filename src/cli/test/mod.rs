@@ -37,7 +37,7 @@ use statusgate_core::source::{Place, json_at, one_line, reason};
     after_help = "Exit code 0: all cases pass. 1: a case fails. 2: a file is invalid or cannot be read; \
                   the cases of the other files are run."
 )]
-pub struct Args {
+pub(super) struct Args {
     /// Files with cases, or folders, including subfolders. Documents with an apiVersion are ignored:
     /// policies may be in the same folder.
     #[arg(value_name = "DIR", required = true)]
@@ -74,14 +74,13 @@ struct Tried {
 ///
 /// # Errors
 /// When files are invalid. The cases of the other files are run.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     check_stdin(args.paths.iter())?;
     let (files, unread) = open(&args.paths, true, &[]);
     let mut bench = Bench { unread, ..Bench::default() };
-    let mut tried = Vec::new();
     for (index, file) in files.iter().enumerate() {
         for suite in bench.read(index, file) {
-            bench.run(file, &suite, args.filter.as_deref(), &mut tried);
+            bench.run(file, &suite, args.filter.as_deref());
         }
     }
     let wrong = Diagnostics::new(&files, std::mem::take(&mut bench.mistakes));
@@ -89,9 +88,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let in_policies: usize = bench.broken.iter().map(|broken| broken.mistakes).sum();
     let mut out = BufWriter::new(stdout(args.output == Output::Table));
     match args.output {
-        Output::Table => table(&tried, &mut out)?,
-        Output::Json => as_json(&tried, &bench, &wrong, &mut out)?,
-        Output::Junit => junit::write(&suites(&tried, &bench, &wrong), &mut out)?,
+        Output::Table => bench.write_table(&mut out)?,
+        Output::Json => bench.write_json(&wrong, &mut out)?,
+        Output::Junit => junit::write(&bench.suites(&wrong), &mut out)?,
     }
     out.flush()?;
     if in_cases + in_policies > 0 {
@@ -105,23 +104,24 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         let counts = counts.map(|(count, of)| format!("{} in the {of}", plural(count, "mistake")));
         bail!("{}", counts.collect::<Vec<_>>().join(", "));
     }
-    if tried.is_empty() {
+    if bench.tried.is_empty() {
         match &args.filter {
             Some(filter) => bail!("no case has {filter:?} in its name"),
             None => bail!("there is no case in these files: nothing was tested"),
         }
     }
-    Ok(Outcome::of(tried.iter().any(|tried| !tried.differences.is_empty())))
+    Ok(Outcome::of(bench.failed() > 0))
 }
 
 /// The policies of a suite: files and folders, and a convention.
 type Named = (Vec<PathBuf>, Option<String>);
 
-/// The state of a run: compiled policies and errors.
+/// The state of a run: compiled policies, results and errors.
 #[derive(Default)]
 struct Bench {
     /// Compiled once for all suites with the same policies.
     policies: HashMap<Named, Option<Rc<PolicySet>>>,
+    tried: Vec<Tried>,
     /// Files and documents that are not valid manifests.
     unread: Vec<Diagnostic>,
     mistakes: Vec<Diagnostic>,
@@ -187,7 +187,7 @@ impl Bench {
         policies.clone()
     }
 
-    fn run(&mut self, file: &Source, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
+    fn run(&mut self, file: &Source, suite: &Suite, filter: Option<&str>) {
         let Some(policies) = self.load(suite) else { return };
         let known = rule_ids(&policies);
         let wanted = |case: &&Case| filter.is_none_or(|filter| case.written.name.contains(filter));
@@ -198,17 +198,90 @@ impl Bench {
                 continue;
             }
             match try_case(case, &policies) {
-                Ok(differences) => tried.push(Tried {
+                Ok(differences) => self.tried.push(Tried {
                     place: Place::of(file, &case.place.bytes),
                     name: case.written.name.clone(),
                     differences,
                 }),
-                Err(message) => {
-                    let span = case.place.clone();
-                    self.mistakes.push(Diagnostic::new(span, message));
+                Err(message) => self.mistakes.push(Diagnostic::new(case.place.clone(), message)),
+            }
+        }
+    }
+
+    /// The number of failed cases.
+    fn failed(&self) -> usize {
+        self.tried.iter().filter(|tried| !tried.differences.is_empty()).count()
+    }
+
+    fn write_table(&self, out: &mut impl Write) -> io::Result<()> {
+        for Tried { place, name, differences } in &self.tried {
+            let name = one_line(name);
+            if differences.is_empty() {
+                let ok = painted("ok", AnsiColor::Green);
+                writeln!(out, "{ok}    {}: {name}", one_line(&place.file))?;
+                continue;
+            }
+            writeln!(out, "{}  {place}: {name}", painted("FAIL", AnsiColor::Red))?;
+            for Difference { part, lines } in differences {
+                writeln!(out, "      {part}:")?;
+                for line in lines {
+                    writeln!(out, "        {}", diff_line(&one_line(line)))?;
                 }
             }
         }
+        let (cases, failed) = (self.tried.len(), self.failed());
+        writeln!(out, "{}: {} passed, {failed} failed", plural(cases, "case"), cases - failed)
+    }
+
+    fn write_json(&self, wrong: &Diagnostics, out: &mut impl Write) -> io::Result<()> {
+        let case = |Tried { place, name, differences }: &Tried| {
+            let differences =
+                differences.iter().map(|of| (of.part.to_owned(), of.lines.clone().into()));
+            json!({
+                "file": place.file,
+                "line": place.line,
+                "name": name,
+                "passed": differences.len() == 0,
+                "differences": differences.collect::<Map<_, _>>(),
+            })
+        };
+        // Errors of files, cases and policies.
+        let mut mistakes: Vec<Value> = self.unread.iter().map(|mistake| json!(mistake)).collect();
+        mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
+        for Broken { policies, message, .. } in &self.broken {
+            mistakes.push(json!({"policies": policies, "message": message}));
+        }
+        let (cases, failed) = (self.tried.len(), self.failed());
+        let passed = cases - failed;
+        let summary =
+            json!({"cases": cases, "passed": passed, "failed": failed, "mistakes": mistakes.len()});
+        let cases: Value = self.tried.iter().map(case).collect();
+        writeln!(out, "{:#}", json!({"cases": cases, "mistakes": mistakes, "summary": summary}))
+    }
+
+    fn suites(&self, wrong: &Diagnostics) -> junit::Suites {
+        let mut suites = junit::Suites::default();
+        for Tried { place, name, differences } in &self.tried {
+            let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();
+            let text =
+                |Difference { part, lines }: &Difference| format!("{part}:\n{}", lines.join("\n"));
+            let result = if differences.is_empty() {
+                junit::Outcome::Passed
+            } else {
+                let headline = format!("{place}: not as expected: {}", parts.join(", "));
+                let text = differences.iter().map(text).collect::<Vec<_>>().join("\n");
+                junit::Outcome::Failed(headline, parts.join(","), text)
+            };
+            junit::add(&mut suites, &place.file, &place.file, name.clone(), result);
+        }
+        for mistake in wrong.list().iter().chain(&self.unread) {
+            junit::add_mistake(&mut suites, &mistake.file, mistake);
+        }
+        for Broken { policies, message, .. } in &self.broken {
+            let result = junit::Outcome::Broken(message.clone());
+            junit::add(&mut suites, policies, policies, "policies".to_owned(), result);
+        }
+        suites
     }
 }
 
@@ -276,97 +349,4 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
     };
     let status = review.status.clone().or_else(written);
     Ok(compare(expect, case.patch.as_deref(), &review, status.as_ref()))
-}
-
-fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
-    for Tried { place, name, differences } in tried {
-        let name = one_line(name);
-        if differences.is_empty() {
-            writeln!(
-                out,
-                "{}    {}: {name}",
-                painted("ok", AnsiColor::Green),
-                one_line(&place.file)
-            )?;
-            continue;
-        }
-        writeln!(out, "{}  {place}: {name}", painted("FAIL", AnsiColor::Red))?;
-        for Difference { part, lines } in differences {
-            writeln!(out, "      {part}:")?;
-            for line in lines {
-                writeln!(out, "        {}", diff_line(&one_line(line)))?;
-            }
-        }
-    }
-    let failed = tried.iter().filter(|tried| !tried.differences.is_empty()).count();
-    let passed = tried.len() - failed;
-    writeln!(out, "{}: {passed} passed, {failed} failed", plural(tried.len(), "case"))
-}
-
-fn as_json(
-    tried: &[Tried],
-    bench: &Bench,
-    wrong: &Diagnostics,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let case = |Tried { place, name, differences }: &Tried| {
-        let differences =
-            differences.iter().map(|of| (of.part.to_owned(), of.lines.clone().into()));
-        json!({
-            "file": place.file,
-            "line": place.line,
-            "name": name,
-            "passed": differences.len() == 0,
-            "differences": differences.collect::<Map<_, _>>(),
-        })
-    };
-    // Errors of files, cases and policies.
-    let mut mistakes = Vec::new();
-    for mistake in &bench.unread {
-        mistakes.push(serde_json::to_value(mistake)?);
-    }
-    mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
-    for Broken { policies, message, .. } in &bench.broken {
-        mistakes.push(json!({"policies": policies, "message": message}));
-    }
-    let passed = tried.iter().filter(|tried| tried.differences.is_empty()).count();
-    let (cases, failed) = (tried.len(), tried.len() - passed);
-    let summary =
-        json!({"cases": cases, "passed": passed, "failed": failed, "mistakes": mistakes.len()});
-    let cases: Value = tried.iter().map(case).collect();
-    writeln!(out, "{:#}", json!({"cases": cases, "mistakes": mistakes, "summary": summary}))
-}
-
-fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> junit::Suites {
-    let mut suites = junit::Suites::default();
-    let mut add = |file: &str, name: String, result: junit::Outcome| {
-        junit::add(&mut suites, file, file, name, result);
-    };
-    for Tried { place, name, differences } in tried {
-        let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();
-        let text =
-            |Difference { part, lines }: &Difference| format!("{part}:\n{}", lines.join("\n"));
-        let result = if differences.is_empty() {
-            junit::Outcome::Passed
-        } else {
-            let headline = format!("{place}: not as expected: {}", parts.join(", "));
-            let text = differences.iter().map(text).collect::<Vec<_>>().join("\n");
-            junit::Outcome::Failed(headline, parts.join(","), text)
-        };
-        add(&place.file, name.clone(), result);
-    }
-    for mistake in wrong.list() {
-        let (file, line, column) = wrong.place(mistake);
-        let name = format!("{file}:{line}:{column}");
-        add(file, name, junit::Outcome::Broken(mistake.message.clone()));
-    }
-    for mistake in &bench.unread {
-        let name =
-            mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
-        add(&mistake.file, name, junit::Outcome::Broken(mistake.message.clone()));
-    }
-    for Broken { policies, message, .. } in &bench.broken {
-        add(policies, "policies".to_owned(), junit::Outcome::Broken(message.clone()));
-    }
-    suites
 }

@@ -15,7 +15,7 @@ use super::super::time;
 use super::Args;
 use crate::cluster::audit::{Judge, Judged, Plan, audit, json};
 use crate::cluster::doctor::Examination;
-use crate::cluster::{Patience, Target};
+use crate::cluster::{Patience, StoredDocument, Target};
 use crate::telemetry::with_causes;
 use crate::ui::OfCluster;
 
@@ -179,25 +179,24 @@ impl Live {
     async fn policies(&self) -> anyhow::Result<String> {
         let Args { policies, connection, .. } = &self.args;
         let (_, InUse { policies, documents, .. }) = policies.open(connection).await?;
-        let (mut stored, mut unread) = (Vec::new(), Vec::new());
-        for (kind, list) in &documents {
-            match list {
-                Ok(list) => stored.extend(list.iter().map(|document| (kind, document))),
-                Err(error) => unread.push(error),
-            }
-        }
-        let stored = stored.into_iter().map(|(kind, document)| {
-            let spec = &document.spec;
-            json!({
-                "kind": kind,
-                "name": document.name,
-                "convention": spec.get("convention").or_else(|| spec.get("extends")),
-                "enforcement": spec.get("enforcement"),
-                "conditions": document.status.get("conditions"),
+        let stored = documents.iter().flat_map(|(kind, list)| {
+            list.iter().flatten().map(move |StoredDocument { name, spec, status, .. }| {
+                json!({
+                    "kind": kind,
+                    "name": name,
+                    "convention": spec.get("convention").or_else(|| spec.get("extends")),
+                    "enforcement": spec.get("enforcement"),
+                    "conditions": status.get("conditions"),
+                })
             })
         });
-        let (stored, names) = (stored.collect::<Value>(), policies.names().collect::<Value>());
-        Ok(json!({"inUse": names, "documents": stored, "unread": unread}).to_string())
+        let unread = documents.iter().filter_map(|(_, list)| list.as_ref().err());
+        Ok(json!({
+            "inUse": policies.names().collect::<Value>(),
+            "documents": stored.collect::<Value>(),
+            "unread": unread.collect::<Vec<_>>(),
+        })
+        .to_string())
     }
 }
 

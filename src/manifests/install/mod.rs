@@ -33,15 +33,6 @@ pub struct Installation {
     #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub replicas: u32,
 
-    /// Whether the server reads policies from the cluster. Otherwise it reads them from the ConfigMap
-    /// statusgate-policies.
-    #[arg(skip = true)]
-    pub watch_policies: bool,
-
-    /// Whether the server keeps the webhook registrations up to date.
-    #[arg(skip = true)]
-    pub manage_webhooks: bool,
-
     /// What API servers do with a write while no replica answers. For new registrations; `kubectl edit`
     /// changes existing ones.
     #[arg(long, value_name = "Ignore|Fail", ignore_case = true, default_value = "Ignore")]
@@ -56,6 +47,21 @@ pub struct Installation {
     // Its minor version.
     #[arg(long, value_name = "VERSION", default_value = "1.27", value_parser = minor_version)]
     pub kubernetes_version: u32,
+
+    /// Leave out a part. May be repeated.
+    #[arg(long, value_enum, value_name = "PART")]
+    pub without: Vec<Part>,
+}
+
+/// A part that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// The CRDs of StatusPolicy and StatusConvention.
+    Crds,
+    /// Policies in the cluster, with their CRDs: the server reads the ConfigMap statusgate-policies.
+    WatchPolicies,
+    /// Managed registrations: print them with `statusgate manifests registrations`.
+    ManageWebhooks,
 }
 
 /// The source of the serving certificate.
@@ -119,10 +125,16 @@ impl Installation {
         Ok(text)
     }
 
+    /// Whether a part is not left out.
+    pub fn includes(&self, part: Part) -> bool {
+        !self.without.contains(&part)
+    }
+
     /// Whether a condition of the template is true.
     fn has(&self, condition: &str) -> bool {
         let managed = self.certificates == Certificates::Managed;
-        let (watch_policies, manage_webhooks) = (self.watch_policies, self.manage_webhooks);
+        let watch_policies = self.includes(Part::WatchPolicies);
+        let manage_webhooks = self.includes(Part::ManageWebhooks);
         match condition {
             "watch-policies" => watch_policies,
             "manage-webhooks" => manage_webhooks,

@@ -27,12 +27,17 @@ fn installation(certificates: Certificates) -> Installation {
         image: "registry.example.org/statusgate:1".to_owned(),
         replicas: 2,
         certificates,
-        watch_policies: true,
-        manage_webhooks: true,
+        without: Vec::new(),
         failure_policy: FailurePolicy::Ignore,
         priority_class: None,
         kubernetes_version: 27,
     }
+}
+
+/// The parts that are left out.
+fn without(watch_policies: bool, manage_webhooks: bool) -> Vec<Part> {
+    let parts = [(watch_policies, Part::WatchPolicies), (manage_webhooks, Part::ManageWebhooks)];
+    parts.into_iter().filter_map(|(is_included, part)| (!is_included).then_some(part)).collect()
 }
 
 fn object<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
@@ -116,8 +121,8 @@ fn each_capability_has_its_own_role_and_flag() {
     for watch_policies in [true, false] {
         for manage_webhooks in [true, false] {
             for certificates in SOURCES {
-                let installation =
-                    Installation { watch_policies, manage_webhooks, ..installation(certificates) };
+                let without = without(watch_policies, manage_webhooks);
+                let installation = Installation { without, ..installation(certificates) };
                 let managed = certificates == Certificates::Managed;
                 let expected: Vec<&str> = flags
                     .into_iter()
@@ -181,11 +186,8 @@ fn the_names_in_the_roles_are_those_of_the_objects() {
 
 #[test]
 fn a_server_that_manages_nothing_has_no_rights_no_token_and_no_egress() {
-    let installation = Installation {
-        watch_policies: false,
-        manage_webhooks: false,
-        ..installation(Certificates::Files)
-    };
+    let without = without(false, false);
+    let installation = Installation { without, ..installation(Certificates::Files) };
     let objects = installation.objects();
     let expected = [
         "Namespace gates",
@@ -307,7 +309,7 @@ fn only_a_server_that_manages_registrations_gets_their_failure_policy() {
     for manage_webhooks in [true, false] {
         for failure_policy in [FailurePolicy::Ignore, FailurePolicy::Fail] {
             let installation = Installation {
-                manage_webhooks,
+                without: without(true, manage_webhooks),
                 failure_policy,
                 ..installation(Certificates::Managed)
             };
