@@ -90,7 +90,7 @@ async fn backfill(
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
     let (dry_run, repair) = (args.dry_run, args.repair);
     let mut reporter = Reporter::new(Arc::clone(&policies), args.output, dry_run, repair, total);
-    let run = Backfill::new(&survey.cluster, policies, &plan, &mut journal, &mut reporter, stop);
+    let run = Backfill::new(&survey.cluster, policies, plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
     conclude(args, &survey.unavailable, end)?;

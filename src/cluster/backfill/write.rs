@@ -60,10 +60,10 @@ enum WriteStep {
 
 impl Shared {
     /// Writes an object, with retries.
-    pub(super) async fn write(self: Arc<Self>, target: Arc<Target>, judged: Judged) -> Written {
+    pub(super) async fn write(&self, target: &Target, judged: Judged) -> Written {
         let mut job = Job {
-            shared: &self,
-            target: &target,
+            shared: self,
+            target,
             judged,
             conflicts: 0,
             version: None,
