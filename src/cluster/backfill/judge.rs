@@ -1,9 +1,9 @@
 //! The change that the mutating webhook would make to a stored object, as a patch.
 
+use hyper::body::Bytes;
 use jiff::Timestamp;
-use json_patch::PatchOperation;
-use serde::Serialize;
-use serde_json::{Value, json};
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{PatchOperation, TestOperation};
 
 use super::change::{StatusChange, changes};
 use super::{Outcome, Report, Target};
@@ -45,7 +45,7 @@ pub(super) enum Todo {
     Nothing,
     /// A JSON patch that starts with guards.
     Patch {
-        body: Vec<u8>,
+        body: Bytes,
         changes: Vec<StatusChange>,
     },
     /// It cannot be judged, with the reason.
@@ -94,22 +94,14 @@ fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
 
 /// The operations after two tests: of the uid, because another object may have the name now, and of the
 /// version, because the judged object must be the changed one.
-fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Vec<u8>> {
-    #[derive(Serialize)]
-    #[serde(untagged)]
-    enum PatchEntry<'o> {
-        Guard(Value),
-        Change(&'o PatchOperation),
-    }
-    let guard = |path: &str, value: &str| {
-        PatchEntry::Guard(json!({"op": "test", "path": path, "value": value}))
+fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Bytes> {
+    let guard = |member: &str, value: &str| {
+        let path = PointerBuf::from_tokens(["metadata", member]);
+        PatchOperation::Test(TestOperation { path, value: value.into() })
     };
-    let mut steps = vec![
-        guard("/metadata/uid", &named.uid),
-        guard("/metadata/resourceVersion", &named.resource_version),
-    ];
-    steps.extend(operations.iter().map(PatchEntry::Change));
-    serde_json::to_vec(&steps)
+    let guards = [guard("uid", &named.uid), guard("resourceVersion", &named.resource_version)];
+    let all: Vec<&PatchOperation> = guards.iter().chain(operations).collect();
+    serde_json::to_vec(&all).map(Bytes::from)
 }
 
 impl Judged {
@@ -163,7 +155,7 @@ mod tests {
         );
         let Todo::Patch { body, changes } = judged.todo else { panic!("{judged:?}") };
         assert_eq!(
-            String::from_utf8(body).unwrap(),
+            std::str::from_utf8(&body).unwrap(),
             concat!(
                 r#"[{"op":"test","path":"/metadata/uid","value":"u"},"#,
                 r#"{"op":"test","path":"/metadata/resourceVersion","value":"7"},"#,

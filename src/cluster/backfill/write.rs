@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
-use hyper::body::Bytes;
 use tokio::sync::watch;
 
 use super::super::identity::read_object;
@@ -122,7 +121,7 @@ impl Job<'_> {
 
     async fn send(&mut self) -> Result<WriteStep, Abort> {
         let body = match &self.judged.todo {
-            Todo::Patch { body, .. } => Bytes::copy_from_slice(body),
+            Todo::Patch { body, .. } => body.clone(),
             // After a conflict. If an earlier patch got no response, it was applied.
             Todo::Nothing if self.unsure => return Ok(WriteStep::End(Outcome::Patched)),
             Todo::Nothing => return Ok(WriteStep::End(Outcome::Unchanged)),
