@@ -59,7 +59,13 @@ pub(super) fn judge(
     object: Object<'_>,
     now: Timestamp,
 ) -> Judged {
-    let named = Named::from(&object.metadata);
+    let Metadata { namespace, name, uid, resource_version, .. } = &object.metadata;
+    let named = Named {
+        namespace: namespace.to_string(),
+        name: name.to_string(),
+        uid: uid.to_string(),
+        resource_version: resource_version.to_string(),
+    };
     let writer = Writer { user: WRITER.into(), groups: Vec::new() };
     let subject = match object.judgeable() {
         Ok(object) => target.subject(object, writer),
@@ -113,24 +119,6 @@ impl Judged {
             Todo::Nothing | Todo::Broken(_) => Vec::new(),
         };
         Report { object, policies, outcome, repair, conflicts, changes }
-    }
-}
-
-impl Named {
-    /// Whether both are the same version of the same object.
-    pub(super) fn is_same_version(&self, other: &Self) -> bool {
-        self.uid == other.uid && self.resource_version == other.resource_version
-    }
-}
-
-impl From<&Metadata<'_>> for Named {
-    fn from(metadata: &Metadata<'_>) -> Self {
-        Self {
-            namespace: metadata.namespace.to_string(),
-            name: metadata.name.to_string(),
-            uid: metadata.uid.to_string(),
-            resource_version: metadata.resource_version.to_string(),
-        }
     }
 }
 

@@ -208,7 +208,7 @@ impl Job<'_> {
             Ok(judged) => judged,
             Err(outcome) => return Ok(WriteStep::End(outcome)),
         };
-        if judged.object.is_same_version(&self.judged.object) && rejection.status != 409 {
+        if judged.object == self.judged.object && rejection.status != 409 {
             return Ok(WriteStep::End(Outcome::Rejected(rejection.message())));
         }
         self.conflicts += 1;
