@@ -86,35 +86,23 @@ pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
 }
 
 fn definition(name: &str, crd: &Result<Option<Value>, String>) -> CheckResult {
+    let problem = |message: &str, help: &str| CheckResult::problem("crd", name, message, help);
+    let apply = "apply the output of `statusgate manifests crds`";
     let crd = match crd {
         Ok(Some(crd)) => crd,
-        Ok(None) => {
-            let help = "apply the output of `statusgate manifests crds`";
-            return CheckResult::problem(
-                "crd",
-                name,
-                "the CustomResourceDefinition is missing",
-                help,
-            );
-        }
+        Ok(None) => return problem("the CustomResourceDefinition is missing", apply),
         Err(reason) => return CheckResult::not_checked("crd", name, reason, "get it"),
     };
     let established = super::documents::condition(&crd["status"], "Established");
     if established["status"] != "True" {
         let reason = established["message"].as_str().unwrap_or("no condition Established");
-        let message = format!("it is not established: {reason}");
-        return CheckResult::problem(
-            "crd",
-            name,
-            message,
-            "kubectl describe crd shows the conditions",
-        );
+        let help = "kubectl describe crd shows the conditions";
+        return problem(&format!("it is not established: {reason}"), help);
     }
     let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
     let mut served = versions.filter(|version| version["served"] == true);
     if !served.any(|version| version["name"] == VERSION) {
-        let help = "apply the output of `statusgate manifests crds`";
-        return CheckResult::problem("crd", name, format!("it does not serve {VERSION}"), help);
+        return problem(&format!("it does not serve {VERSION}"), apply);
     }
     CheckResult::ok("crd", name, format!("established, serves {VERSION}"))
 }
