@@ -30,7 +30,6 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
         [hook, others @ ..] => format!("{} and {} more", hook.subject(), others.len()),
     };
     let mut checks = Vec::new();
-    let mut covered = 0;
     for target in &targets.list {
         let operations = operations(target.status_subresource);
         let missing: Vec<&str> = operations
@@ -41,9 +40,7 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
             })
             .collect();
         let name = entry(&target.plural, target.status_subresource);
-        if missing.is_empty() {
-            covered += 1;
-        } else {
+        if !missing.is_empty() {
             let message = format!("the rules do not match {} of {name}", missing.join(" and "));
             let help = format!(
                 "add a rule: apiGroups [{}], apiVersions [{}], operations [{}], resources [{name}]",
@@ -54,9 +51,11 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
             checks.push(CheckResult::problem("rules", subject.clone(), message, help));
         }
     }
+    let all = targets.list.len();
+    let are_complete = checks.is_empty() && all > 0;
     checks.extend(hooks.iter().flat_map(|hook| too_much(hook, &targets.list)));
-    if covered == targets.list.len() && covered > 0 {
-        let message = format!("the rules match all resources that the policies select: {covered}");
+    if are_complete {
+        let message = format!("the rules match all resources that the policies select: {all}");
         checks.push(CheckResult::ok("rules", subject, message));
     }
     checks
