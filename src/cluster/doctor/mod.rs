@@ -162,8 +162,6 @@ struct Part {
 impl Part {
     /// The webhooks that judge it.
     fn hooks<'h>(&self, hooks: &'h [Hook]) -> impl Iterator<Item = &'h Hook> {
-        let judges =
-            |hook: &&Hook| hook.webhook().is_some_and(|webhook| self.of.contains(&webhook));
-        hooks.iter().filter(move |hook| hook.kind == self.kind).filter(judges)
+        hooks.iter().filter(move |hook| hook.webhook().is_some_and(|of| self.of.contains(&of)))
     }
 }
