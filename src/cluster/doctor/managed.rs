@@ -4,8 +4,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use super::Examination;
 use super::hook::Hook;
-use super::{CheckInput, Examination};
 use crate::cluster::lease::LEASE_SECONDS;
 use crate::cluster::pages::crd_path;
 use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience, Secret};
@@ -45,44 +45,45 @@ impl Managed {
         Self { namespace, secret_name, crds: definitions, leases, secret }
     }
 
-    /// Whether policies may be objects of the cluster.
-    fn has_crds(&self) -> bool {
-        self.crds.iter().any(|(_, crd)| matches!(crd, Ok(Some(_))))
-    }
-}
-
-/// Checks everything that a server keeps. Objects that no server uses have no result.
-pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
-    let CheckInput { managed, hooks, unread, now, .. } = input;
-    let is_registered = hooks.iter().any(Hook::is_about_documents);
-    let mut checks = Vec::new();
-    let missing = managed.crds.iter().all(|(_, crd)| matches!(crd, Ok(None)));
-    if missing {
-        let message = "not installed: servers read policies only from files";
-        checks.push(CheckResult::ok("crd", "StatusPolicy, StatusConvention", message));
-    } else {
-        checks.extend(managed.crds.iter().map(|(name, crd)| definition(name, crd)));
-    }
-    let is_unread = unread.iter().any(|(kind, _)| *kind == Kind::Validating);
-    if managed.has_crds() && !is_registered && !is_unread {
-        let subject = format!("{} {DOCUMENTS_NAME}", Kind::Validating.name());
-        let message = format!("no registration calls {DOCUMENTS}: invalid policies are stored");
-        let help =
-            "run statusgate serve with --manage-webhooks, or apply `statusgate manifests install`";
-        checks.push(CheckResult::warning("registration", subject, message, help));
-    }
-    let subject = format!("Leases in {}", managed.namespace);
-    match &managed.leases {
-        Ok(leases) if !leases.is_empty() || managed.has_crds() => {
-            checks.extend(replicas(&subject, leases, *now));
+    /// Checks everything that a server keeps. Objects that no server uses have no result. `unread` contains the
+    /// kinds of registrations that could not be listed.
+    pub(super) fn check(
+        &self,
+        hooks: &[Hook],
+        unread: &[(Kind, String)],
+        now: Timestamp,
+    ) -> Vec<CheckResult> {
+        let mut checks = Vec::new();
+        if self.crds.iter().all(|(_, crd)| matches!(crd, Ok(None))) {
+            let message = "not installed: servers read policies only from files";
+            checks.push(CheckResult::ok("crd", "StatusPolicy, StatusConvention", message));
+        } else {
+            checks.extend(self.crds.iter().map(|(name, crd)| definition(name, crd)));
         }
-        Ok(_) => {}
-        Err(reason) => {
-            checks.push(CheckResult::not_checked("replicas", subject, reason, "list them"))
+        // Whether policies may be objects of the cluster.
+        let has_crds = self.crds.iter().any(|(_, crd)| matches!(crd, Ok(Some(_))));
+        let is_registered = hooks.iter().any(Hook::is_about_documents);
+        let is_unread = unread.iter().any(|(kind, _)| *kind == Kind::Validating);
+        if has_crds && !is_registered && !is_unread {
+            let subject = format!("{} {DOCUMENTS_NAME}", Kind::Validating.name());
+            let message = format!("no registration calls {DOCUMENTS}: invalid policies are stored");
+            let help = "run statusgate serve with --manage-webhooks, or apply `statusgate \
+                        manifests install`";
+            checks.push(CheckResult::warning("registration", subject, message, help));
         }
+        let subject = format!("Leases in {}", self.namespace);
+        match &self.leases {
+            Ok(leases) if !leases.is_empty() || has_crds => {
+                checks.extend(replicas(&subject, leases, now));
+            }
+            Ok(_) => {}
+            Err(reason) => {
+                checks.push(CheckResult::not_checked(REPLICAS, subject, reason, "list them"));
+            }
+        }
+        checks.extend(certificate(self, hooks, now));
+        checks
     }
-    checks.extend(certificate(managed, hooks, *now));
-    checks
 }
 
 fn definition(name: &str, crd: &Result<Option<Value>, String>) -> CheckResult {

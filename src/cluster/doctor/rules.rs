@@ -2,21 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::PARTS;
 use super::hook::Hook;
-use super::{CheckInput, PARTS};
 use crate::cluster::{CheckResult, Target, Targets};
 use crate::manifests::rules::{RuleWithOperations, entry, has, operations};
 use statusgate_core::policy::PolicySet;
 
 /// Checks the rules of all webhooks.
-pub(super) fn coverage(input: &CheckInput<'_>) -> Vec<CheckResult> {
+pub(super) fn coverage(
+    hooks: &[Hook],
+    policies: &PolicySet,
+    targets: &Targets,
+) -> Vec<CheckResult> {
     let mut checks: Vec<CheckResult> = Vec::new();
     for part in PARTS {
-        let hooks: Vec<&Hook> = part.hooks(&input.hooks).collect();
+        let hooks: Vec<&Hook> = part.hooks(hooks).collect();
+        let new = fit(&hooks, policies, targets).into_iter();
         // One webhook may judge two parts.
-        let new = fit(&hooks, input.policies, &input.targets);
-        let new: Vec<CheckResult> =
-            new.into_iter().filter(|check| !checks.contains(check)).collect();
+        let new: Vec<CheckResult> = new.filter(|check| !checks.contains(check)).collect();
         checks.extend(new);
     }
     checks

@@ -3,21 +3,20 @@
 use hyper::body::Bytes;
 use serde_json::Value;
 
-use super::CheckInput;
-use super::hook::Service;
+use super::hook::{Hook, Service};
 use crate::cluster::{CheckResult, Cluster, Patience};
 
 /// Checks each Service once.
-pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
+pub(super) async fn check(hooks: &[Hook], cluster: &Cluster) -> Vec<CheckResult> {
     let mut services: Vec<Service> = Vec::new();
-    for service in input.hooks.iter().filter_map(|hook| hook.service()) {
+    for service in hooks.iter().filter_map(Hook::service) {
         if !services.contains(&service) {
             services.push(service);
         }
     }
     let mut checks = Vec::new();
     for service in services {
-        checks.extend(check_one(input.cluster, &service).await);
+        checks.extend(check_one(cluster, &service).await);
     }
     checks
 }

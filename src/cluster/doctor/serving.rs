@@ -20,7 +20,6 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::CheckInput;
 use super::hook::Hook;
 use super::trust::Authorities;
 use crate::cluster::CheckResult;
@@ -35,27 +34,19 @@ pub struct Address {
     port: u16,
 }
 
-/// Checks the server of each webhook.
-pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
-    let mut checks = Vec::new();
-    for hook in &input.hooks {
-        checks.extend(look(hook, input.address, input.now).await);
-    }
-    checks
-}
-
 /// Checks the server of one webhook. `elsewhere` is its address from here, if different.
-async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<CheckResult> {
+pub(super) async fn check(
+    hook: &Hook,
+    elsewhere: Option<&Address>,
+    now: Timestamp,
+) -> Vec<CheckResult> {
     let subject = hook.subject();
     let problem = |id, message: String, help: &str| {
         vec![CheckResult::problem(id, subject.clone(), message, help)]
     };
     let Some(own) = own_address(hook) else {
-        return problem(
-            "reachable",
-            "clientConfig has neither a service nor a URL".into(),
-            "set one",
-        );
+        let message = "clientConfig has neither a service nor a URL".to_owned();
+        return problem("reachable", message, "set one");
     };
     let fill_in = "set caBundle with cert-manager, or with the commands in docs/install.md";
     if hook.ca_bundle().is_empty() {
