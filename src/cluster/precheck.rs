@@ -117,7 +117,8 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
             | convention::Filling::AbsentMember { .. } => {}
             convention::Filling::Field(path, sources) => settings.extend(each(path, sources)),
             // A kind without the list has no elements, so nothing is set.
-            convention::Filling::Member { list, .. } if !has(schema, list) => {}
+            convention::Filling::Member { list, .. }
+                if matches!(schema.at(list.tokens()), FieldSchema::Pruned) => {}
             convention::Filling::Member { list, member, sources } => {
                 settings.extend(in_list(list, member, sources));
             }
@@ -129,10 +130,6 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
         }
     }
     settings
-}
-
-fn has(schema: &Schema, path: &Pointer) -> bool {
-    !matches!(schema.at(path.tokens()), FieldSchema::Pruned)
 }
 
 fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
