@@ -10,8 +10,8 @@ use super::super::identity::read_object;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
 use super::{Outcome, Plan, Report, Target};
-use crate::cluster::call::{Call, Reply, is_internal, is_no_request, retry_after};
-use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
+use crate::cluster::call::{Answer, Call, Reply, is_internal, is_no_request, retry_after};
+use crate::cluster::{Backoff, Cluster, ClusterError, Patience};
 use statusgate_core::policy::PolicySet;
 
 /// The state that all writers share.
