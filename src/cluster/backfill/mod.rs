@@ -27,7 +27,7 @@ pub use judge::{Named, WRITER};
 pub use scope::Scope;
 pub use shard::{Shard, ShardError};
 
-use self::judge::{Todo, judge};
+use self::judge::judge;
 use self::pace::Pace;
 use self::write::{Abort, Shared, Written};
 use self::writers::Writers;
@@ -75,7 +75,7 @@ pub enum Outcome {
 }
 
 /// One object and its outcome.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// The object.
     pub object: Named,
@@ -329,22 +329,17 @@ impl<'a> Backfill<'a> {
         object: Object<'_>,
     ) -> Result<(), BackfillError> {
         let Shared { policies, plan, .. } = &*self.shared;
-        let judged = judge(policies, target, object, (plan.clock)());
-        let earlier = self.journal.has_patched(target, &judged.object.uid);
-        let outcome = match &judged.todo {
-            _ if earlier => Outcome::Earlier,
-            Todo::Nothing => Outcome::Unchanged,
-            Todo::Broken(reason) => Outcome::Failed(reason.clone()),
-            Todo::Patch { .. } if plan.dry_run => Outcome::Patched,
-            Todo::Patch { .. } => {
-                while self.writers.are_busy() {
-                    self.await_written(target).await?;
-                }
-                self.writers.take(Arc::clone(target), judged);
-                return Ok(());
+        let mut judged = judge(policies, target, object, (plan.clock)());
+        if self.journal.has_patched(target, &judged.report.object.uid) {
+            judged.report.outcome = Outcome::Earlier;
+        } else if judged.patch.is_some() && !plan.dry_run {
+            while self.writers.are_busy() {
+                self.await_written(target).await?;
             }
-        };
-        self.record(target, Written { version: None, end: Ok(judged.report(outcome, 0)) })
+            self.writers.take(Arc::clone(target), judged);
+            return Ok(());
+        }
+        self.record(target, Written { version: None, end: Ok(judged.report) })
     }
 
     /// Writes the outcome of an object to the journal and the report.

@@ -7,7 +7,7 @@ use http::Method;
 use tokio::sync::watch;
 
 use super::super::identity::read_object;
-use super::judge::{Judged, Named, Todo, judge};
+use super::judge::{Judged, Named, judge};
 use super::pace::Pace;
 use super::{Outcome, Plan, Report, Target};
 use crate::cluster::call::{Answer, Call, Reply, is_internal, is_no_request, retry_after};
@@ -75,7 +75,8 @@ impl Shared {
             self.hopeless.send_replace(true);
         }
         let Job { judged, conflicts, version, .. } = job;
-        Written { version, end: end.map(|outcome| judged.report(outcome, conflicts)) }
+        let report = |outcome| Report { outcome, conflicts, ..judged.report };
+        Written { version, end: end.map(report) }
     }
 
     /// Waits, unless the run must end.
@@ -120,12 +121,13 @@ impl Job<'_> {
     }
 
     async fn send(&mut self) -> Result<WriteStep, Abort> {
-        let body = match &self.judged.todo {
-            Todo::Patch { body, .. } => body.clone(),
-            // After a conflict. If an earlier patch got no response, it was applied.
-            Todo::Nothing if self.unsure => return Ok(WriteStep::End(Outcome::Patched)),
-            Todo::Nothing => return Ok(WriteStep::End(Outcome::Unchanged)),
-            Todo::Broken(reason) => return Ok(WriteStep::End(Outcome::Failed(reason.clone()))),
+        let Judged { report, patch } = &self.judged;
+        let Some(body) = patch.clone() else {
+            return Ok(WriteStep::End(match &report.outcome {
+                // After a conflict. If an earlier patch got no response, it was applied.
+                Outcome::Unchanged if self.unsure => Outcome::Patched,
+                outcome => outcome.clone(),
+            }));
         };
         self.shared.unless_stopped(self.shared.pace.turn()).await?;
         let path = self.path();
@@ -149,7 +151,7 @@ impl Job<'_> {
             // A failed `test` of a patch gives a 422 without causes, and so do schemas and webhooks.
             // Only the object shows whether it was a conflict.
             409 | 422 => return Ok(WriteStep::Reread(answer.clone())),
-            404 if answer.is_missing(&self.judged.object.name) => {
+            404 if answer.is_missing(&self.object().name) => {
                 return Ok(WriteStep::End(Outcome::Deleted));
             }
             404 if self.shared.cluster.is_removed(self.target).await => {
@@ -176,7 +178,7 @@ impl Job<'_> {
     fn stored(&mut self, answer: &Answer) -> WriteStep {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
         let version = read_object(text).map(|object| object.metadata.resource_version.into_owned());
-        if version.as_ref().is_ok_and(|version| *version == self.judged.object.resource_version) {
+        if version.as_ref().is_ok_and(|version| *version == self.object().resource_version) {
             let reason = "nothing was stored: the schema lacks the field, or does not allow null";
             return WriteStep::End(Outcome::Rejected(reason.to_owned()));
         }
@@ -191,8 +193,9 @@ impl Job<'_> {
     async fn confirm(&mut self) -> Result<WriteStep, Abort> {
         Ok(WriteStep::End(match self.read().await? {
             Err(outcome) => outcome,
-            Ok(Judged { todo: Todo::Patch { changes, .. }, .. }) => {
-                let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+            Ok(Judged { report, patch: Some(_) }) => {
+                let paths: Vec<&str> =
+                    report.changes.iter().map(|change| change.path.as_str()).collect();
                 Outcome::Rejected(format!(
                     "{} was not stored: the schema lacks the field, or does not allow null",
                     paths.join(", ")
@@ -208,7 +211,7 @@ impl Job<'_> {
             Ok(judged) => judged,
             Err(outcome) => return Ok(WriteStep::End(outcome)),
         };
-        if judged.object == self.judged.object && rejection.status != 409 {
+        if judged.report.object == *self.object() && rejection.status != 409 {
             return Ok(WriteStep::End(Outcome::Rejected(rejection.message())));
         }
         self.conflicts += 1;
@@ -222,7 +225,7 @@ impl Job<'_> {
 
     /// Reads and judges the current object. The inner error is the end of this object.
     async fn read(&mut self) -> Result<Result<Judged, Outcome>, Abort> {
-        let Named { namespace, name, .. } = self.judged.object.clone();
+        let Named { namespace, name, .. } = self.object().clone();
         let path = self.target.object_path(&namespace, &name);
         let body = loop {
             self.shared.unless_stopped(self.shared.pace.turn()).await?;
@@ -273,8 +276,12 @@ impl Job<'_> {
         Abort::Hopeless(self.shared.cluster.failed(&what, reply))
     }
 
+    const fn object(&self) -> &Named {
+        &self.judged.report.object
+    }
+
     fn path(&self) -> String {
-        let Named { namespace, name, .. } = &self.judged.object;
+        let Named { namespace, name, .. } = self.object();
         let path = self.target.object_path(namespace, name);
         let subresource = if self.target.status_subresource { "/status" } else { "" };
         format!("{path}{subresource}?fieldManager={FIELD_MANAGER}")
