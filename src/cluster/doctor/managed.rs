@@ -1,6 +1,8 @@
 //! What servers keep in the cluster: the CRDs of their documents, their Leases, and the Secret with their
 //! certificate.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use super::Examination;
 use super::hook::Hook;
 use crate::cluster::lease::LEASE_SECONDS;
 use crate::cluster::pages::crd_path;
-use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience, Secret};
+use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience};
 use crate::manifests::crds::{VERSION, crds};
 use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
 use crate::tls::rotation::{Stored, fingerprints};
@@ -20,7 +22,8 @@ pub(super) struct Managed {
     secret_name: String,
     crds: Vec<(String, Result<Option<Value>, String>)>,
     leases: Result<Vec<Lease>, String>,
-    secret: Result<Option<Secret>, String>,
+    /// Its values.
+    secret: Result<Option<BTreeMap<String, Vec<u8>>>, String>,
 }
 
 impl Managed {
@@ -40,6 +43,7 @@ impl Managed {
         }
         let leases = cluster.leases(&namespace).await.map_err(|error| error.to_string());
         let secret = cluster.secret(&namespace, &options.certificate_secret).await;
+        let secret = secret.map(|secret| secret.map(|secret| secret.data));
         let secret = secret.map_err(|error| error.to_string());
         let secret_name = options.certificate_secret.clone();
         Self { namespace, secret_name, crds: definitions, leases, secret }
@@ -140,7 +144,7 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
     let is_used = leases.iter().flatten().any(|lease| !lease.authority.is_empty());
     let subject = format!("Secret {namespace}/{secret_name}");
     let secret = match secret {
-        Ok(Some(secret)) if is_used || secret.data.contains_key("ca.key") => secret,
+        Ok(Some(secret)) if is_used || secret.contains_key("ca.key") => secret,
         Ok(None) if is_used => {
             let help = "running servers create it within seconds: read their log";
             return vec![CheckResult::problem(SECRET, subject, "it is missing", help)];
@@ -150,7 +154,7 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
         }
         _ => return Vec::new(),
     };
-    let stored = match Stored::parse(&secret.data) {
+    let stored = match Stored::parse(secret) {
         Ok(stored) => stored,
         Err(error) => {
             let help = "running servers replace it within seconds: read their log";
@@ -190,8 +194,6 @@ const SECRET: &str = "secret";
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
@@ -286,7 +288,7 @@ mod tests {
             secret_name: "s".to_owned(),
             crds: Vec::new(),
             leases: Ok(vec![lease]),
-            secret: Ok(data.map(Secret::of)),
+            secret: Ok(data),
         }
     }
 
