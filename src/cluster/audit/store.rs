@@ -111,12 +111,9 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
         namespace: namespace.to_owned(),
         selector: format!("{}={}", MANAGED_BY.0, MANAGED_BY.1),
     };
-    let mut targets = vec![target(true)];
-    if namespace.is_empty() {
-        targets.push(target(false));
-    }
+    let kinds: &[bool] = if namespace.is_empty() { &[true, false] } else { &[true] };
     let mut found = BTreeSet::new();
-    for target in targets {
+    for target in kinds.iter().map(|namespaced| target(*namespaced)) {
         let mut pages = cluster.pages(&target, &query);
         while let Some(page) = pages.next().await? {
             for text in page.items().map_err(|source| target.bad_list(source))? {

@@ -1,7 +1,7 @@
 //! The counts of an audit: by policy and kind, rule, phase and condition.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Target;
 use super::{Judged, State};
@@ -173,12 +173,11 @@ impl Row {
             let key = (kind.to_string(), *status);
             count(&mut self.conditions, key, |(kind, status)| (other(kind), status));
         }
-        let mut counted: Vec<(&str, Action)> = Vec::new();
+        let mut counted: BTreeSet<(&str, Action)> = BTreeSet::new();
         for found in &state.findings {
             let sums = self.rules.entry((found.rule.clone(), found.action)).or_default();
             sums.findings += 1;
-            if !counted.contains(&(&found.rule, found.action)) {
-                counted.push((&found.rule, found.action));
+            if counted.insert((&found.rule, found.action)) {
                 sums.objects += 1;
                 if sums.examples.len() < examples {
                     let (field, message) = (found.field.clone(), found.message.clone());
