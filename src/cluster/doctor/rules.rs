@@ -35,13 +35,10 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
     let mut checks = Vec::new();
     for target in &targets.list {
         let operations = operations(target.status_subresource);
-        let missing: Vec<&str> = operations
-            .iter()
-            .copied()
-            .filter(|operation| {
-                !hooks.iter().any(|hook| is_asked(hook, policies, targets, target, operation))
-            })
-            .collect();
+        let is_missing = |operation: &&str| {
+            !hooks.iter().any(|hook| is_asked(hook, policies, targets, target, operation))
+        };
+        let missing: Vec<&str> = operations.iter().copied().filter(is_missing).collect();
         let name = entry(&target.plural, target.status_subresource);
         if !missing.is_empty() {
             let message = format!("the rules do not match {} of {name}", missing.join(" and "));

@@ -8,15 +8,12 @@ use crate::cluster::{CheckResult, Cluster};
 
 /// Checks each Service once.
 pub(super) async fn check(hooks: &[Hook], cluster: &Cluster) -> Vec<CheckResult> {
-    let mut services: Vec<Service> = Vec::new();
+    let (mut services, mut checks) = (Vec::new(), Vec::new());
     for service in hooks.iter().filter_map(Hook::service) {
         if !services.contains(&service) {
+            checks.extend(check_one(cluster, &service).await);
             services.push(service);
         }
-    }
-    let mut checks = Vec::new();
-    for service in services {
-        checks.extend(check_one(cluster, &service).await);
     }
     checks
 }
