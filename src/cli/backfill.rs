@@ -89,7 +89,7 @@ async fn backfill(
     };
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
     let mut reporter = Reporter::new(args, Arc::clone(&policies), total);
-    let run = Backfill::new(&survey.cluster, policies, &plan, &mut journal, &mut reporter, stop);
+    let run = Backfill::new(&survey.cluster, policies, plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
     conclude(args, &survey.unavailable, end)?;

@@ -21,13 +21,13 @@ pub(super) struct Call<'c> {
 
 /// A response of the server, successful or not.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub(super) struct Answer {
     /// The HTTP status.
-    pub status: u16,
+    pub(super) status: u16,
     /// `Retry-After`.
-    pub retry_after: Option<Duration>,
+    pub(super) retry_after: Option<Duration>,
     /// The body.
-    pub body: Bytes,
+    pub(super) body: Bytes,
 }
 
 /// The reason for a missing response.
@@ -53,31 +53,26 @@ impl<'c> Call<'c> {
 /// JSON as YAML. YAML allows some control characters only escaped, and reads others as line breaks:
 /// <https://yaml.org/spec/1.1/#id868524>.
 fn yaml(json: &str) -> String {
-    let escaped = |mut text: String, letter: char| {
-        match letter {
-            '\u{7f}'..='\u{9f}'
-            | '\u{2028}'
-            | '\u{2029}'
-            | '\u{feff}'
-            | '\u{fffe}'
-            | '\u{ffff}' => {
-                text.push_str(&format!("\\u{:04x}", u32::from(letter)));
+    let mut yaml = String::new();
+    for letter in json.chars() {
+        match u32::from(letter) {
+            code @ (0x7f..=0x9f | 0x2028 | 0x2029 | 0xfeff | 0xfffe | 0xffff) => {
+                yaml.push_str(&format!("\\u{code:04x}"));
             }
-            letter => text.push(letter),
+            _ => yaml.push(letter),
         }
-        text
-    };
-    json.chars().fold(String::new(), escaped)
+    }
+    yaml
 }
 
 impl Answer {
     /// Whether this is a temporary failure.
-    pub const fn passes(&self) -> bool {
+    pub(super) const fn passes(&self) -> bool {
         is_temporary(self.status)
     }
 
     /// The message of the server.
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         message(self.to_status())
     }
 

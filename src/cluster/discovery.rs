@@ -1,5 +1,6 @@
 //! The resources that policies select in this cluster: globs expanded by the served resources.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt};
@@ -72,7 +73,8 @@ impl Cluster {
     /// # Errors
     /// When discovery fails. The failure of one group is a [`Gap::Unavailable`].
     pub async fn targets(&self, policies: &PolicySet) -> Result<Targets, ClusterError> {
-        let matters = |group: &str| group_matters(policies, group);
+        let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
+        let matters = |group: &str| rules().any(|rule| is_in(rule, group));
         let Kinds { list, unavailable } = self.served(matters, Patience::SHORT).await?;
         let mut targets = Targets::default();
         for (api_version, error) in unavailable {
@@ -165,9 +167,8 @@ fn versions(group: &APIGroup) -> impl Iterator<Item = &str> {
     preferred.into_iter().chain(others.filter(move |version| Some(*version) != preferred))
 }
 
-fn group_matters(policies: &PolicySet, group: &str) -> bool {
-    let rules = policies.policies().iter().flat_map(|policy| &policy.resources);
-    rules.flat_map(|rule| &rule.api_groups).any(|glob| glob.matches(group))
+fn is_in(rule: &Resources, group: &str) -> bool {
+    rule.api_groups.iter().any(|glob| glob.matches(group))
 }
 
 /// Of all versions of a resource, the fewest that its policies need.
@@ -181,9 +182,8 @@ pub(super) fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
         .filter(|target| !target.policies.is_empty())
         .collect();
     // Stable: among equals, the preferred version stays first.
-    candidates.sort_by(|one, other| {
-        let key = |target: &Target| (target.group.clone(), target.plural.clone());
-        key(one).cmp(&key(other)).then(other.policies.len().cmp(&one.policies.len()))
+    candidates.sort_by_cached_key(|target| {
+        (target.group.clone(), target.plural.clone(), Reverse(target.policies.len()))
     });
     let mut chosen: Vec<Target> = Vec::new();
     for mut candidate in candidates {
@@ -204,7 +204,7 @@ fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
         let elsewhere = if target.status_subresource { "" } else { "status" };
         let seen = target.selected(policies, target.subresource());
         for index in target.selected(policies, elsewhere) {
-            let Some(policy) = policies.policies().get(usize::from(index)) else { continue };
+            let Some(policy) = policies.get(index) else { continue };
             // A policy with `*` as plural accepts each resource as it is.
             let named = policy.resources.iter().flat_map(|rule| &rule.resources);
             let named = named.filter_map(|glob| glob.exact()).any(|name| name == target.plural);
@@ -228,17 +228,14 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
     for policy in policies.policies() {
         for rule in &policy.resources {
             for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
-                let served = |target: &Target| {
-                    target.plural == plural
-                        && rule.api_groups.iter().any(|glob| glob.matches(&target.group))
-                };
+                let served =
+                    |target: &Target| target.plural == plural && is_in(rule, &target.group);
                 let reported = targets.gaps.iter().any(|gap| {
                     matches!(gap, Gap::WrongSubresource { resource, .. }
                         if resource.split('.').next() == Some(plural))
                 });
                 let unknown = targets.unavailable().any(|api_version| {
-                    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-                    rule.api_groups.iter().any(|glob| glob.matches(group))
+                    is_in(rule, api_version.split_once('/').map_or("", |(group, _)| group))
                 });
                 if !targets.list.iter().any(served) && !reported && !unknown {
                     let policy = policy.name.to_string();

@@ -1,7 +1,7 @@
 //! StatusPolicies and StatusConventions in the cluster: a watch, and writes of their status.
 
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::runtime::watcher::{self, Config, Event};
 use serde_json::{Value, json};
 
@@ -46,13 +46,8 @@ pub enum DocumentEvent {
 }
 
 fn resource(kind: DocumentKind) -> ApiResource {
-    ApiResource {
-        group: GROUP.to_owned(),
-        version: VERSION.to_owned(),
-        api_version: format!("{GROUP}/{VERSION}"),
-        kind: kind.name().to_owned(),
-        plural: plural(kind).to_owned(),
-    }
+    let gvk = GroupVersionKind::gvk(GROUP, VERSION, kind.name());
+    ApiResource::from_gvk_with_plural(&gvk, plural(kind))
 }
 
 /// A watch of all documents of a kind. It never ends.

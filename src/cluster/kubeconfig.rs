@@ -18,38 +18,33 @@ pub(super) async fn configure(
 ) -> Result<(Config, String), ClusterError> {
     let options =
         KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    let (config, from) = if let Some(path) = kubeconfig {
-        let from = format!("the kubeconfig {}", path.display());
-        let config = match Kubeconfig::read_from(path) {
-            Ok(file) => Config::from_custom_kubeconfig(file, &options).await,
-            Err(error) => Err(error),
-        };
-        (config.map_err(without_secrets), from)
-    } else if let Some(context) = context {
-        let from = format!("the context {context} of the kubeconfig");
-        (Config::from_kubeconfig(&options).await.map_err(without_secrets), from)
-    } else {
-        let from = "a kubeconfig (KUBECONFIG, ~/.kube/config) or a service account".to_owned();
-        // Like `Config::infer`, but that one's error contains lines of the file.
-        let config = match Config::from_kubeconfig(&options).await {
-            Ok(config) => Ok(config),
-            Err(error) => Config::incluster()
-                .map_err(|outside| format!("{}; {outside}", without_secrets(error)).into()),
-        };
-        (config, from)
+    let config = match kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from) {
+        Ok(file) => Config::from_custom_kubeconfig(file, &options).await,
+        Err(error) => Err(error),
+    };
+    let mut config = config.map_err(without_secrets);
+    let from = match (kubeconfig, context) {
+        (Some(path), _) => format!("the kubeconfig {}", path.display()),
+        (None, Some(context)) => format!("the context {context} of the kubeconfig"),
+        (None, None) => {
+            // Like `Config::infer`, but that one's error contains lines of the file.
+            config = config.or_else(|error| {
+                Config::incluster().map_err(|outside| format!("{error}; {outside}").into())
+            });
+            "a kubeconfig (KUBECONFIG, ~/.kube/config) or a service account".to_owned()
+        }
     };
     let config = config.and_then(|mut config| {
         config.cluster_url = without_user(&config.cluster_url)?;
         config.auth_info.token = config.auth_info.token.as_ref().map(one_line).transpose()?;
+        config.default_retry = false;
+        config.connect_timeout = Some(CONNECT_LIMIT);
         Ok(config)
     });
-    let mut config = match config {
-        Ok(config) => config,
-        Err(source) => return Err(ClusterError::BadConfig { from, source }),
-    };
-    config.default_retry = false;
-    config.connect_timeout = Some(CONNECT_LIMIT);
-    Ok((config, from))
+    match config {
+        Ok(config) => Ok((config, from)),
+        Err(source) => Err(ClusterError::BadConfig { from, source }),
+    }
 }
 
 /// The error of a kubeconfig without an excerpt: the next line may be a token.

@@ -39,7 +39,6 @@ mod secret;
 mod target;
 mod watch;
 
-pub use call::Answer;
 pub use check_result::{CheckResult, Level};
 pub use client::Cluster;
 pub use crd::Definition;

@@ -58,14 +58,10 @@ pub struct Page {
 
 #[derive(Deserialize)]
 struct List<'a> {
-    #[serde(borrow, default)]
-    items: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Envelope {
     #[serde(default)]
     metadata: ListMeta,
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
 }
 
 impl Cluster {
@@ -195,9 +191,9 @@ impl Pages {
     }
 
     fn page(&mut self, body: Bytes) -> Result<Page, ClusterError> {
-        let envelope: Envelope =
+        let List { metadata, .. } =
             serde_json::from_slice(&body).map_err(|source| self.target.bad_list(source))?;
-        let ListMeta { continue_, remaining_item_count, .. } = envelope.metadata;
+        let ListMeta { continue_, remaining_item_count, .. } = metadata;
         let remaining = remaining_item_count.and_then(|count| u64::try_from(count).ok());
         // An estimate: later objects may be larger. `all` limits the response.
         let bytes =

@@ -9,7 +9,7 @@ use super::crd::Definition;
 use super::{CheckResult, Gap, Target, Targets};
 use statusgate_core::documents::{CopySource, Origin};
 use statusgate_core::model::{FieldSchema, Pointer, Schema};
-use statusgate_core::policy::convention::{self, ValueSource};
+use statusgate_core::policy::convention::{Filling, ValueSource};
 use statusgate_core::policy::{Policy, PolicySet};
 
 /// Resources that policies name but that cannot be judged.
@@ -111,17 +111,18 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
     }
     for default in &policy.backfill {
         match &default.filling {
-            convention::Filling::Absent(_)
-            | convention::Filling::Steady { .. }
-            | convention::Filling::SteadyStatus { .. }
-            | convention::Filling::AbsentMember { .. } => {}
-            convention::Filling::Field(path, sources) => settings.extend(each(path, sources)),
+            Filling::Absent(_)
+            | Filling::Steady { .. }
+            | Filling::SteadyStatus { .. }
+            | Filling::AbsentMember { .. } => {}
+            Filling::Field(path, sources) => settings.extend(each(path, sources)),
             // A kind without the list has no elements, so nothing is set.
-            convention::Filling::Member { list, .. } if !has(schema, list) => {}
-            convention::Filling::Member { list, member, sources } => {
+            Filling::Member { list, .. }
+                if matches!(schema.at(list.tokens()), FieldSchema::Pruned) => {}
+            Filling::Member { list, member, sources } => {
                 settings.extend(in_list(list, member, sources));
             }
-            convention::Filling::Element { list, members, .. } => {
+            Filling::Element { list, members, .. } => {
                 for (member, sources) in members {
                     settings.extend(in_list(list, member, sources));
                 }
@@ -129,10 +130,6 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
         }
     }
     settings
-}
-
-fn has(schema: &Schema, path: &Pointer) -> bool {
-    !matches!(schema.at(path.tokens()), FieldSchema::Pruned)
 }
 
 fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {

@@ -8,10 +8,10 @@ use kube::client::Body;
 use tower::service_fn;
 
 /// Receives the HTTP status of each response; `None` if there was none.
-pub(super) type Report = Arc<dyn Fn(Option<u16>) + Send + Sync>;
+pub(super) type OnResponse = Arc<dyn Fn(Option<u16>) + Send + Sync>;
 
 /// A client that reports its requests.
-pub(super) fn reporting(client: Client, report: Report) -> Client {
+pub(super) fn reporting(client: Client, report: OnResponse) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {
         let (client, report) = (client.clone(), Arc::clone(&report));
@@ -27,7 +27,7 @@ pub(super) fn reporting(client: Client, report: Report) -> Client {
 
 /// A request. A caller that waits no longer drops it.
 struct Sent {
-    report: Report,
+    report: OnResponse,
     code: Option<u16>,
 }
 
@@ -70,7 +70,7 @@ mod tests {
         });
         let reported = Arc::new(Mutex::new(Vec::new()));
         let list = Arc::clone(&reported);
-        let report: Report = Arc::new(move |code| {
+        let report: OnResponse = Arc::new(move |code| {
             list.lock().unwrap_or_else(PoisonError::into_inner).push(code);
         });
         (reporting(Client::new(server, "default"), report), reported)

@@ -112,13 +112,6 @@ impl Secret {
     }
 }
 
-#[cfg(test)]
-impl Secret {
-    pub(super) fn of(data: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { data, object: v1::Secret::default() }
-    }
-}
-
 fn encoded(data: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, ByteString> {
     data.iter().map(|(name, value)| (name.clone(), ByteString(value.clone()))).collect()
 }

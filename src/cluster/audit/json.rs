@@ -1,11 +1,13 @@
 //! An audit as JSON: an object, and the counts.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use super::super::Target;
 use super::{Findings, Judged, Row, State, Tally};
 use crate::telemetry::with_causes;
-use statusgate_core::engine::{Action, Health};
+use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
 /// One object.
@@ -29,8 +31,11 @@ pub fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Val
     if !judged.metadata.namespace.is_empty() {
         line["namespace"] = judged.metadata.namespace.as_ref().into();
     }
-    if let Some(state) = states.first() {
-        line.as_object_mut().into_iter().for_each(|line| line.extend(members(&state.health)));
+    // `health`, `healthReason` and perhaps `retried`.
+    if let Some(State { health, .. }) = states.first()
+        && let (Value::Object(line), Value::Object(health)) = (&mut line, json!(health))
+    {
+        line.extend(health);
     }
     if let Some(phase) = states.iter().find_map(|state| state.phase.as_deref()) {
         line["phase"] = phase.into();
@@ -51,7 +56,7 @@ pub fn summary(findings: &Findings) -> Value {
     let failures = failures.iter().map(|failure| Value::from(with_causes(failure)));
     json!({"summary": {
         "objects": objects,
-        "worst": by_action(|action| found.get(&action).copied().unwrap_or_default()),
+        "worst": by_action(found),
         "toFillIn": backfill,
         "unjudged": broken.0,
         "failures": failures.collect::<Vec<_>>(),
@@ -59,20 +64,16 @@ pub fn summary(findings: &Findings) -> Value {
     }})
 }
 
-/// The members `health`, `healthReason` and perhaps `retried`.
-fn members(health: &Health) -> Map<String, Value> {
-    json!(health).as_object().cloned().unwrap_or_default()
-}
-
 fn row(row: &Row) -> Value {
     let rules = row.rules.iter().map(|((rule, action), sums)| {
         json!({"rule": rule, "action": action, "objects": sums.objects,
             "findings": sums.findings})
     });
-    let mut conditions = Map::new();
+    let health = row.health.iter().map(|(health, (count, _))| (health.name(), *count));
+    // Indexing adds missing members.
+    let mut conditions = json!({});
     for ((kind, status), count) in &row.conditions {
-        let of_kind = conditions.entry(kind.clone()).or_insert_with(|| json!({}));
-        of_kind[*status] = (*count).into();
+        conditions[kind][status] = (*count).into();
     }
     json!({
         "policy": row.policy,
@@ -81,21 +82,19 @@ fn row(row: &Row) -> Value {
         "resource": row.target.name(),
         "complete": row.complete,
         "objects": row.objects,
-        "worst": by_action(|action| row.worst(action)),
+        "worst": by_action(&row.worst),
         "clean": row.clean(),
         "disagreements": row.disagreements,
         "passing": row.passing(),
         "toFillIn": row.backfill,
-        "health": row.health.iter().map(|(health, (count, _))| (health.name().to_owned(), Value::from(*count))).collect::<Value>(),
+        "health": health.collect::<Value>(),
         "phases": row.phases,
         "conditions": conditions,
         "rules": rules.collect::<Vec<_>>(),
     })
 }
 
-fn by_action(count: impl Fn(Action) -> u64) -> Value {
-    Action::WORST_FIRST
-        .map(|action| (action.label().to_owned(), Value::from(count(action))))
-        .into_iter()
-        .collect()
+fn by_action(counts: &BTreeMap<Action, u64>) -> Value {
+    let count = |action| counts.get(&action).copied().unwrap_or_default();
+    Action::WORST_FIRST.map(|action| (action.label(), count(action))).into_iter().collect()
 }

@@ -1,13 +1,11 @@
 //! Judges one stored object.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use jiff::Timestamp;
 
 use super::super::identity::read_object;
 use super::super::{Target, object_path};
-use super::lasting::is_disagreement;
 use crate::telemetry::with_causes;
 use statusgate_core::engine::{
     Action, Found, Health, PatchFailed, decide, newest_transition, phase_of, review,
@@ -17,13 +15,12 @@ use statusgate_core::model::{
     Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer,
     parse_rfc3339,
 };
-use statusgate_core::policy::{Policy, PolicySet};
+use statusgate_core::policy::{Disposition, Policy, PolicySet};
 
 /// Judges stored objects.
 #[derive(Debug)]
 pub struct Judge<'p> {
     policies: &'p PolicySet,
-    by_name: HashMap<&'p str, u16>,
     older_than: Option<i64>,
 }
 
@@ -64,8 +61,8 @@ pub struct State<'a> {
 impl<'p> Judge<'p> {
     /// Prepares to judge by these policies. Only disagreements older than this number of seconds count;
     /// without a number, all count.
-    pub fn new(policies: &'p PolicySet, older_than: Option<i64>) -> Self {
-        Self { policies, by_name: policies.names().zip(0..).collect(), older_than }
+    pub const fn new(policies: &'p PolicySet, older_than: Option<i64>) -> Self {
+        Self { policies, older_than }
     }
 
     /// Judges a stored object as the write of an unnamed user, who matches none of a policy's
@@ -102,8 +99,7 @@ impl<'p> Judge<'p> {
             let newest =
                 newest_transition(&policy.convention, object, &target.version, now.as_second());
             judged.since = judged.since.max(newest);
-            let health = Health::of(&policy.convention, object, resource);
-            let health = match health {
+            let health = match Health::of(&policy.convention, object, resource) {
                 Some(health) => health,
                 None => Health::of_kstatus(&compute(&Json::parse(text)?, now.as_second())),
             };
@@ -135,12 +131,12 @@ impl<'p> Judge<'p> {
 
     /// Adds a finding to the result of its policy.
     fn file(&self, found: Found, now: i64, judged: &mut Judged<'_>) {
-        let Some(index) = self.by_name.get(found.policy.as_str()) else { return };
-        let Some(state) = judged.states.iter_mut().find(|state| state.policy == *index) else {
-            return;
-        };
-        let policy = self.policies.get(*index);
-        if !policy.is_some_and(|policy| is_disagreement(policy, &found.rule)) {
+        let of = judged.states.iter_mut().find_map(|state| {
+            let policy = self.policies.get(state.policy)?;
+            (*policy.name == *found.policy).then_some((state, policy))
+        });
+        let Some((state, policy)) = of else { return };
+        if !is_disagreement(policy, &found.rule) {
             state.findings.push(found);
             return;
         }
@@ -175,6 +171,12 @@ impl State<'_> {
     pub fn worst(&self) -> Option<Action> {
         self.findings.iter().map(|found| found.action).max()
     }
+}
+
+/// Whether a rule of a policy reports disagreements, between phase and conditions or between conditions.
+/// A finding has only the resulting action, so the rule id identifies it.
+fn is_disagreement(policy: &Policy, rule: &str) -> bool {
+    policy.rule(rule).is_some_and(|rule| rule.actions.contains(&Disposition::Disagreement))
 }
 
 fn state<'a>(
@@ -250,6 +252,23 @@ mod tests {
         let [state] = judged.states.as_slice() else { panic!("{judged:?}") };
         let rules = state.findings.iter().map(|found| found.rule.clone()).collect();
         (rules, state.passing.len(), state.lasting)
+    }
+
+    #[test]
+    fn disagreements_are_contradicted_phases_and_rules_with_this_action() {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let is = |name: &str, rule: &str| {
+            let policy = policies.policies().iter().find(|policy| *policy.name == *name);
+            is_disagreement(policy.unwrap(), rule)
+        };
+        assert!(is("appcat", "appcat/phase-ready"));
+        assert!(!is("appcat", "appcat/phase-value"));
+        assert!(!is("appcat", "appcat/phase-unknown"), "nothing contradicts Unknown");
+        assert!(is("stackable", "stackable/paused-and-stopped"));
+        assert!(
+            !is("stackable", "stackable/available-while-stopped"),
+            "it always warns, independent of the policy"
+        );
     }
 
     #[test]

@@ -9,7 +9,6 @@
 
 pub mod json;
 mod judge;
-mod lasting;
 mod report;
 mod store;
 mod tally;

@@ -139,22 +139,15 @@ impl Report {
         let (listed, all) = (results.len() as u64, self.fail + self.warn);
         let mut document = json!({
             "apiVersion": API_VERSION,
-            "kind": "PolicyReport",
-            "metadata": {
-                "name": REPORT_NAME,
-                "namespace": namespace,
-                "labels": {MANAGED_BY.0: MANAGED_BY.1},
-            },
+            "kind": kind(!namespace.is_empty()),
+            "metadata": {"name": REPORT_NAME, "labels": {MANAGED_BY.0: MANAGED_BY.1}},
             "summary": {
                 "pass": self.pass, "fail": self.fail, "warn": self.warn, "error": 0, "skip": 0,
             },
             "results": results,
         });
-        if namespace.is_empty() {
-            document["kind"] = "ClusterPolicyReport".into();
-            if let Some(metadata) = document["metadata"].as_object_mut() {
-                metadata.remove("namespace");
-            }
+        if !namespace.is_empty() {
+            document["metadata"]["namespace"] = namespace.into();
         }
         if listed < all {
             // The schema of a summary allows only numbers.
@@ -194,6 +187,11 @@ impl Kept {
             "properties": {"field": found.field, "action": found.action.label()},
         })
     }
+}
+
+/// The kind of a report.
+pub(super) const fn kind(namespaced: bool) -> &'static str {
+    if namespaced { "PolicyReport" } else { "ClusterPolicyReport" }
 }
 
 /// The maximum number of results per namespace.

@@ -7,8 +7,9 @@ use http::Method;
 use super::super::call::Call;
 use super::super::hash::fnv1a_64;
 use super::super::identity::read_object;
-use super::super::{Backoff, Cluster, ClusterError, Patience, Query, Target};
-use super::report::{API_VERSION, MANAGED_BY, REPORT_NAME, Reports};
+use super::super::secret::FIELD_MANAGER;
+use super::super::{Backoff, Cluster, ClusterError, Patience, Query, Target, object_path};
+use super::report::{API_VERSION, MANAGED_BY, REPORT_NAME, Reports, kind};
 
 /// Writes reports, and deletes those of namespaces without judged objects.
 #[derive(Debug, Default)]
@@ -110,12 +111,9 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
         namespace: namespace.to_owned(),
         selector: format!("{}={}", MANAGED_BY.0, MANAGED_BY.1),
     };
-    let mut targets = vec![target(true)];
-    if namespace.is_empty() {
-        targets.push(target(false));
-    }
+    let kinds: &[bool] = if namespace.is_empty() { &[true, false] } else { &[true] };
     let mut found = BTreeSet::new();
-    for target in targets {
+    for target in kinds.iter().map(|namespaced| target(*namespaced)) {
         let mut pages = cluster.pages(&target, &query);
         while let Some(page) = pages.next().await? {
             for text in page.items().map_err(|source| target.bad_list(source))? {
@@ -129,7 +127,8 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
     Ok(found)
 }
 
-/// Writes a report. Returns `false` if its namespace was deleted or is being deleted.
+/// Writes a report. Returns `false` if its namespace was deleted or is being deleted. Apply is forced: only
+/// statusgate writes a report with this name.
 async fn apply(
     cluster: &Cluster,
     namespace: &str,
@@ -160,10 +159,8 @@ async fn delete(cluster: &Cluster, namespace: &str, own: &mut Backoff) -> Result
 }
 
 fn what(verb: &str, namespace: &str) -> String {
-    match namespace {
-        "" => format!("{verb} the ClusterPolicyReport {REPORT_NAME}"),
-        _ => format!("{verb} the PolicyReport {namespace}/{REPORT_NAME}"),
-    }
+    let kind = kind(!namespace.is_empty());
+    format!("{verb} the {kind} {}", object_path(namespace, REPORT_NAME))
 }
 
 fn path(namespace: &str) -> String {
@@ -171,24 +168,17 @@ fn path(namespace: &str) -> String {
 }
 
 fn target(namespaced: bool) -> Target {
-    let (plural, kind) = if namespaced {
-        ("policyreports", "PolicyReport")
-    } else {
-        ("clusterpolicyreports", "ClusterPolicyReport")
-    };
     let (group, version) = API_VERSION.split_once('/').unwrap_or_default();
+    let kind = kind(namespaced);
     Target {
         group: group.to_owned(),
         version: version.to_owned(),
-        plural: plural.to_owned(),
+        plural: format!("{}s", kind.to_lowercase()),
         kind: kind.to_owned(),
         namespaced,
         ..Target::default()
     }
 }
-
-/// The manager in `managedFields`. Apply is forced: only statusgate writes a report with this name.
-const FIELD_MANAGER: &str = "statusgate";
 
 #[cfg(test)]
 mod tests {

@@ -1,17 +1,18 @@
 //! The counts of an audit: by policy and kind, rule, phase and condition.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Target;
 use super::{Judged, State};
-use statusgate_core::engine::{Action, Found, HealthStatus};
+use statusgate_core::engine::{Action, HealthStatus};
 use statusgate_core::policy::PolicySet;
 
 /// The counts of an audit.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    rows: Vec<Row>,
+    /// By the index of the kind in the list of targets and that of the policy in the set.
+    rows: BTreeMap<(usize, u16), Row>,
     examples: usize,
     /// Judged objects, each once.
     pub objects: u64,
@@ -28,10 +29,6 @@ pub struct Tally {
 pub struct Row {
     /// The kind.
     pub target: Target,
-    /// Its index in the list of targets.
-    index: usize,
-    /// The index of the policy in the set.
-    place: u16,
     /// The name of the policy.
     pub policy: String,
     /// Whether all objects of the kind were judged.
@@ -89,17 +86,13 @@ pub struct Example {
 
 impl Tally {
     pub(super) fn new(policies: &PolicySet, targets: &[Target], examples: usize) -> Self {
-        let mut rows = Vec::new();
+        let mut rows = BTreeMap::new();
         for (index, target) in targets.iter().enumerate() {
             for place in &target.policies {
                 let policy = policies.get(*place);
-                rows.push(Row {
-                    target: target.clone(),
-                    index,
-                    place: *place,
-                    policy: policy.map(|policy| policy.name.to_string()).unwrap_or_default(),
-                    ..Row::default()
-                });
+                let policy = policy.map(|policy| policy.name.to_string()).unwrap_or_default();
+                let row = Row { target: target.clone(), policy, ..Row::default() };
+                rows.insert((index, *place), row);
             }
         }
         Self { rows, examples, ..Self::default() }
@@ -108,7 +101,7 @@ impl Tally {
     /// The rows, those with the most denied objects first; then by repaired, warned, audited and all
     /// objects.
     pub fn worst_first(&self) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        let mut rows: Vec<&Row> = self.rows.values().collect();
         rows.sort_by_cached_key(|row| {
             let counts = Action::WORST_FIRST.map(|action| Reverse(row.worst(action)));
             (counts, Reverse(row.objects), row.policy.clone(), row.target.name())
@@ -118,7 +111,7 @@ impl Tally {
 
     /// The worst action of all findings.
     pub fn worst(&self) -> Option<Action> {
-        self.found.iter().filter(|(_, count)| **count > 0).map(|(action, _)| *action).max()
+        self.found.keys().max().copied()
     }
 
     /// Counts an object of the target at `index`.
@@ -136,16 +129,14 @@ impl Tally {
             *self.found.entry(worst).or_default() += 1;
         }
         for state in &judged.states {
-            let mut rows = self.rows.iter_mut();
-            let row = rows.find(|row| row.index == index && row.place == state.policy);
-            if let Some(row) = row {
+            if let Some(row) = self.rows.get_mut(&(index, state.policy)) {
                 row.add(judged, state, self.examples);
             }
         }
     }
 
     pub(super) fn complete(&mut self, index: usize) {
-        for row in self.rows.iter_mut().filter(|row| row.index == index) {
+        for (_, row) in self.rows.range_mut((index, 0)..=(index, u16::MAX)) {
             row.complete = true;
         }
     }
@@ -182,25 +173,18 @@ impl Row {
             let key = (kind.to_string(), *status);
             count(&mut self.conditions, key, |(kind, status)| (other(kind), status));
         }
-        let mut counted: Vec<(&str, Action)> = Vec::new();
+        let mut counted: BTreeSet<(&str, Action)> = BTreeSet::new();
         for found in &state.findings {
             let sums = self.rules.entry((found.rule.clone(), found.action)).or_default();
             sums.findings += 1;
-            if !counted.contains(&(&found.rule, found.action)) {
-                counted.push((&found.rule, found.action));
+            if counted.insert((&found.rule, found.action)) {
                 sums.objects += 1;
                 if sums.examples.len() < examples {
-                    sums.examples.push(Example::of(judged, found));
+                    let (field, message) = (found.field.clone(), found.message.clone());
+                    sums.examples.push(Example { path: judged.path(), field, message });
                 }
             }
         }
-    }
-}
-
-impl Example {
-    fn of(judged: &Judged<'_>, found: &Found) -> Self {
-        let (field, message) = (found.field.clone(), found.message.clone());
-        Self { path: judged.path(), field, message }
     }
 }
 
@@ -222,7 +206,7 @@ const MAX_KEYS: usize = 100;
 mod tests {
     use super::super::judge::health;
     use super::*;
-    use statusgate_core::engine::Cause;
+    use statusgate_core::engine::{Cause, Found};
     use statusgate_core::model::Metadata;
 
     fn tally(plurals: &[&str]) -> Tally {

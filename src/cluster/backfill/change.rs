@@ -1,5 +1,7 @@
 //! The changes of a patch for people: the leaves that differ.
 
+use std::collections::BTreeSet;
+
 use json_patch::jsonptr::Token;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,14 +22,8 @@ pub struct StatusChange {
 
 /// The differences between two values at a path.
 pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<StatusChange> {
-    let mut found = Vec::new();
-    collect(path, old, new, &mut found);
-    found
-}
-
-fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<StatusChange>) {
     if old == new {
-        return;
+        return Vec::new();
     }
     let nothing = Map::new();
     let (before, after) = match (old, new) {
@@ -35,19 +31,16 @@ fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
         // A new object is shown as its members.
         (None, Some(Value::Object(new))) if !new.is_empty() => (&nothing, new),
         (old, new) => {
-            let (old, new) = (old.cloned(), new.cloned());
-            found.push(StatusChange { path: path.to_owned(), old, new });
-            return;
+            let (path, old, new) = (path.to_owned(), old.cloned(), new.cloned());
+            return vec![StatusChange { path, old, new }];
         }
     };
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
-    names.sort();
-    names.dedup();
-    for name in names {
-        let token = Token::new(name);
-        let path = format!("{path}/{}", token.encoded());
-        collect(&path, before.get(name), after.get(name), found);
-    }
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let below = |name: &String| {
+        let path = format!("{path}/{}", Token::new(name).encoded());
+        changes(&path, before.get(name), after.get(name))
+    };
+    names.into_iter().flat_map(below).collect()
 }
 
 #[cfg(test)]

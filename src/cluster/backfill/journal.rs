@@ -47,11 +47,14 @@ struct Appended {
     end: u64,
 }
 
-/// The start of the first line; a [`Scope`] follows.
+/// The first line.
 #[derive(Serialize, Deserialize)]
 struct Header {
     journal: String,
     version: u32,
+    /// `None` if another version of statusgate wrote other fields.
+    #[serde(flatten)]
+    scope: Option<Scope>,
 }
 
 impl Journal {
@@ -88,8 +91,9 @@ impl Journal {
         let mut appended = Appended { path: path.to_owned(), file, end };
         appended.file.seek(SeekFrom::Start(end)).map_err(failed)?;
         if end == 0 {
-            let header = first_line(scope).map_err(io::Error::from).map_err(failed)?;
-            appended.append(&header)?;
+            let (journal, scope) = (NAME.to_owned(), Some(scope.clone()));
+            let header = serde_json::to_string(&Header { journal, version: VERSION, scope });
+            appended.append(&header.map_err(io::Error::from).map_err(failed)?)?;
         }
         journal.file = Some(appended);
         Ok(journal)
@@ -139,15 +143,15 @@ impl Journal {
         let line = format!("{FINISHED} {name} {patched} {}", self.definition(&name));
         let Some(file) = &mut self.file else { return Ok(()) };
         file.append(&line)?;
-        file.sync()
+        self.sync()
     }
 
     /// Syncs the file to the disk. Without it, only a crash of the machine loses lines.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn sync(&mut self) -> Result<(), JournalError> {
-        self.file.as_mut().map_or(Ok(()), Appended::sync)
+    pub fn sync(&self) -> Result<(), JournalError> {
+        self.syncer().map_or(Ok(()), |sync| sync())
     }
 
     /// The same for another thread, because a sync may take a second. `None` without a file.
@@ -170,9 +174,8 @@ impl Journal {
         for number in 1.. {
             bytes.clear();
             let read = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes);
-            let length = read
-                .map_err(|source| JournalError::Failed { path: path.to_owned(), source })?
-                as u64;
+            let failed = |source| JournalError::Failed { path: path.to_owned(), source };
+            let length = read.map_err(failed)? as u64;
             if bytes.pop_if(|byte| *byte == b'\n').is_none() {
                 // An incomplete first line may also be another file.
                 let is_foreign = number == 1 && !torn_header(&bytes);
@@ -194,12 +197,11 @@ impl Journal {
     }
 
     fn remember(&mut self, line: &str) -> Option<()> {
-        let mut words = line.split(' ');
-        match (words.next()?, words.next()?, words.next()?, words.next(), words.next()) {
-            (PATCHED, target, uid, None, None) if !uid.is_empty() => {
+        match *line.split(' ').collect::<Vec<_>>() {
+            [PATCHED, target, uid] if !uid.is_empty() => {
                 self.patched.entry(target.to_owned()).or_default().insert(key(uid));
             }
-            (FINISHED, target, patched, Some(definition), None) if !definition.is_empty() => {
+            [FINISHED, target, patched, definition] if !definition.is_empty() => {
                 self.patched.remove(target);
                 let finished = (patched.parse().ok()?, definition.to_owned());
                 self.finished.insert(target.to_owned(), finished);
@@ -221,24 +223,6 @@ impl Appended {
         self.end += line.len() as u64 + 1;
         Ok(())
     }
-
-    fn sync(&mut self) -> Result<(), JournalError> {
-        let path = &self.path;
-        let failed = |source| JournalError::Unwritten { path: path.clone(), source };
-        self.file.sync_data().map_err(failed)
-    }
-}
-
-fn first_line(scope: &Scope) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Line<'s> {
-        #[serde(flatten)]
-        header: Header,
-        #[serde(flatten)]
-        scope: &'s Scope,
-    }
-    let header = Header { journal: NAME.to_owned(), version: VERSION };
-    serde_json::to_string(&Line { header, scope })
 }
 
 /// Compares the first line with the scope of this run.
@@ -252,8 +236,7 @@ fn compare(path: &Path, line: &str, scope: &Scope) -> Result<(), JournalError> {
     if header.version != VERSION {
         return Err(JournalError::AnotherVersion { path: path() });
     }
-    let found: Scope = serde_json::from_str(line).map_err(|_| foreign())?;
-    match found.differs(scope) {
+    match header.scope.ok_or_else(foreign)?.differs(scope) {
         Some(differs) => Err(JournalError::AnotherRun { path: path(), differs }),
         None => Ok(()),
     }

@@ -1,13 +1,13 @@
 //! The change that the mutating webhook would make to a stored object, as a patch.
 
+use hyper::body::Bytes;
 use jiff::Timestamp;
-use json_patch::PatchOperation;
-use serde::Serialize;
-use serde_json::{Value, json};
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{PatchOperation, TestOperation};
 
-use super::change::{StatusChange, changes};
+use super::change::changes;
 use super::{Outcome, Report, Target};
-use statusgate_core::engine::{Action, PatchFailed, Verdict, decide};
+use statusgate_core::engine::{Action, PatchFailed, decide};
 use statusgate_core::model::{Json, Metadata, Object, Webhook, Writer};
 use statusgate_core::policy::PolicySet;
 
@@ -18,12 +18,10 @@ pub const WRITER: &str = "system:serviceaccount:statusgate-system:statusgate-bac
 /// One object, judged.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
-    pub(super) object: Named,
-    /// The policies that judged it, by their index in the set.
-    pub(super) policies: Vec<u16>,
-    /// The message about a repaired phase.
-    pub(super) repair: Option<String>,
-    pub(super) todo: Todo,
+    /// The result; with a patch, the one after it is written.
+    pub(super) report: Report,
+    /// A JSON patch that starts with guards.
+    pub(super) patch: Option<Bytes>,
 }
 
 /// The object and its version.
@@ -39,19 +37,6 @@ pub struct Named {
     pub resource_version: String,
 }
 
-/// The required change.
-#[derive(Clone, Debug)]
-pub(super) enum Todo {
-    Nothing,
-    /// A JSON patch that starts with guards.
-    Patch {
-        body: Vec<u8>,
-        changes: Vec<StatusChange>,
-    },
-    /// It cannot be judged, with the reason.
-    Broken(String),
-}
-
 /// Judges a stored object.
 pub(super) fn judge(
     policies: &PolicySet,
@@ -59,91 +44,68 @@ pub(super) fn judge(
     object: Object<'_>,
     now: Timestamp,
 ) -> Judged {
-    let named = Named::from(&object.metadata);
+    let Metadata { namespace, name, uid, resource_version, .. } = &object.metadata;
+    let mut report = Report {
+        object: Named {
+            namespace: namespace.to_string(),
+            name: name.to_string(),
+            uid: uid.to_string(),
+            resource_version: resource_version.to_string(),
+        },
+        policies: Vec::new(),
+        outcome: Outcome::Unchanged,
+        repair: None,
+        conflicts: 0,
+        changes: Vec::new(),
+    };
     let writer = Writer { user: WRITER.into(), groups: Vec::new() };
     let subject = match object.judgeable() {
         Ok(object) => target.subject(object, writer),
         // One object that is too large must not end the run.
         Err(error) => {
-            let todo = Todo::Broken(format!("cannot be judged: {error}"));
-            let policies = target.policies.clone();
-            return Judged { object: named, policies, repair: None, todo };
+            report.outcome = Outcome::Failed(format!("cannot be judged: {error}"));
+            report.policies.clone_from(&target.policies);
+            return Judged { report, patch: None };
         }
     };
     let verdict = decide(policies, &subject, Webhook::Mutate, now);
-    let todo = todo(&subject.object, &named, &verdict);
     let repair = verdict.findings.into_iter().find(|found| found.action == Action::Repair);
-    let repair = repair.map(|found| found.message);
-    Judged { object: named, policies: verdict.policies, repair, todo }
-}
-
-fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
-    if verdict.patch_failed {
-        return Todo::Broken(PatchFailed.to_string());
-    }
-    let Some(patch) = &verdict.patch else { return Todo::Nothing };
-    // A null and a missing member differ.
-    let old = object.status.as_ref().map(Json::to_value);
-    let new = verdict.status.as_ref().map(Json::to_value);
-    let changes = changes("/status", old.as_ref(), new.as_ref());
-    match body(named, &patch.0) {
-        Ok(body) => Todo::Patch { body, changes },
-        Err(error) => Todo::Broken(format!("cannot be written as JSON: {error}")),
-    }
+    report.repair = repair.map(|found| found.message);
+    report.policies = verdict.policies;
+    let patch = match verdict.patch {
+        _ if verdict.patch_failed => {
+            report.outcome = Outcome::Failed(PatchFailed.to_string());
+            None
+        }
+        None => None,
+        Some(patch) => {
+            // A null and a missing member differ.
+            let old = subject.object.status.as_ref().map(Json::to_value);
+            let new = verdict.status.as_ref().map(Json::to_value);
+            report.changes = changes("/status", old.as_ref(), new.as_ref());
+            report.outcome = Outcome::Patched;
+            Some(guarded(&report.object, &patch.0))
+        }
+    };
+    Judged { report, patch }
 }
 
 /// The operations after two tests: of the uid, because another object may have the name now, and of the
 /// version, because the judged object must be the changed one.
-fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Vec<u8>> {
-    #[derive(Serialize)]
-    #[serde(untagged)]
-    enum PatchEntry<'o> {
-        Guard(Value),
-        Change(&'o PatchOperation),
-    }
-    let guard = |path: &str, value: &str| {
-        PatchEntry::Guard(json!({"op": "test", "path": path, "value": value}))
+fn guarded(object: &Named, operations: &[PatchOperation]) -> Bytes {
+    let guard = |member: &str, value: &str| {
+        let path = PointerBuf::from_tokens(["metadata", member]);
+        PatchOperation::Test(TestOperation { path, value: value.into() })
     };
-    let mut steps = vec![
-        guard("/metadata/uid", &named.uid),
-        guard("/metadata/resourceVersion", &named.resource_version),
-    ];
-    steps.extend(operations.iter().map(PatchEntry::Change));
-    serde_json::to_vec(&steps)
-}
-
-impl Judged {
-    /// The result.
-    pub(super) fn report(self, outcome: Outcome, conflicts: u32) -> Report {
-        let Self { object, policies, repair, todo } = self;
-        let changes = match todo {
-            Todo::Patch { changes, .. } => changes,
-            Todo::Nothing | Todo::Broken(_) => Vec::new(),
-        };
-        Report { object, policies, outcome, repair, conflicts, changes }
-    }
-}
-
-impl Named {
-    /// Whether both are the same version of the same object.
-    pub(super) fn is_same_version(&self, other: &Self) -> bool {
-        self.uid == other.uid && self.resource_version == other.resource_version
-    }
-}
-
-impl From<&Metadata<'_>> for Named {
-    fn from(metadata: &Metadata<'_>) -> Self {
-        Self {
-            namespace: metadata.namespace.to_string(),
-            name: metadata.name.to_string(),
-            uid: metadata.uid.to_string(),
-            resource_version: metadata.resource_version.to_string(),
-        }
-    }
+    let guards = [guard("uid", &object.uid), guard("resourceVersion", &object.resource_version)];
+    let all: Vec<&PatchOperation> = guards.iter().chain(operations).collect();
+    // JSON values always have a text.
+    serde_json::to_vec(&all).unwrap_or_default().into()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::StatusChange;
     use super::*;
 
     fn judged(text: &str) -> Judged {
@@ -161,9 +123,9 @@ mod tests {
         let judged = judged(
             r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7"},"spec":{}}"#,
         );
-        let Todo::Patch { body, changes } = judged.todo else { panic!("{judged:?}") };
+        let Judged { report, patch } = judged;
         assert_eq!(
-            String::from_utf8(body).unwrap(),
+            std::str::from_utf8(&patch.unwrap()).unwrap(),
             concat!(
                 r#"[{"op":"test","path":"/metadata/uid","value":"u"},"#,
                 r#"{"op":"test","path":"/metadata/resourceVersion","value":"7"},"#,
@@ -171,9 +133,9 @@ mod tests {
                 r#"{"op":"add","path":"/status/phase","value":"Unknown"}]"#
             )
         );
-        assert_eq!(changes.len(), 1);
-        assert_eq!(changes[0].path, "/status/phase");
-        assert_eq!(judged.policies.len(), 1);
+        assert_eq!(report.changes.len(), 1);
+        assert_eq!(report.changes[0].path, "/status/phase");
+        assert_eq!(report.policies.len(), 1);
     }
 
     const DISAGREES: &str = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"},"status":{"phase":"Ready",
@@ -183,7 +145,7 @@ mod tests {
     #[test]
     fn a_stored_disagreement_is_not_changed() {
         let judged = judged(DISAGREES);
-        assert!(matches!(judged.todo, Todo::Nothing), "{judged:?}");
+        assert!(judged.patch.is_none(), "{judged:?}");
     }
 
     #[test]
@@ -191,7 +153,7 @@ mod tests {
         let examples = || PolicySet::compile(&PolicySet::examples()).unwrap();
         let judged = judged_by(&examples().repairing(), DISAGREES);
         assert_eq!(
-            judged.repair.as_deref(),
+            judged.report.repair.as_deref(),
             Some("set to \"Provisioning\": phase Ready disagrees: condition Ready is False")
         );
         let change = |path: &str, old: &str, new: &str| StatusChange {
@@ -201,7 +163,7 @@ mod tests {
         };
         let time = ("2024-01-01T00:00:00Z", "1970-01-01T00:00:00Z");
         assert_eq!(
-            judged.report(Outcome::Patched, 0).changes,
+            judged.report.changes,
             [
                 change("/status/lastTransitionTime", time.0, time.1),
                 change("/status/phase", "Ready", "Provisioning"),
@@ -209,13 +171,13 @@ mod tests {
         );
         let repaired = DISAGREES.replace("\"Ready\",\n", "\"Provisioning\",\n");
         let judged = judged_by(&examples().repairing(), &repaired);
-        assert!(matches!(judged.todo, Todo::Nothing), "{judged:?}");
+        assert!(judged.patch.is_none(), "{judged:?}");
     }
 
     #[test]
     fn an_object_that_cannot_be_judged_does_not_end_the_run() {
         let list = vec!["0"; 200_001].join(",");
         let text = format!(r#"{{"metadata":{{"name":"a"}},"status":{{"list":[{list}]}}}}"#);
-        assert!(matches!(judged(&text).todo, Todo::Broken(_)));
+        assert!(matches!(judged(&text).report.outcome, Outcome::Failed(_)));
     }
 }

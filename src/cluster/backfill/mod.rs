@@ -27,7 +27,7 @@ pub use judge::{Named, WRITER};
 pub use scope::Scope;
 pub use shard::{Shard, ShardError};
 
-use self::judge::{Todo, judge};
+use self::judge::judge;
 use self::pace::Pace;
 use self::write::{Abort, Shared, Written};
 use self::writers::Writers;
@@ -75,7 +75,7 @@ pub enum Outcome {
 }
 
 /// One object and its outcome.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// The object.
     pub object: Named,
@@ -151,10 +151,8 @@ impl BackfillError {
 /// A run.
 pub struct Backfill<'a> {
     shared: Arc<Shared>,
-    plan: &'a Plan,
     journal: &'a mut Journal,
     audience: &'a mut dyn Audience,
-    stop: watch::Receiver<bool>,
     writers: Writers,
     syncing: Option<JoinHandle<Result<(), JournalError>>>,
     failed_in_a_row: u32,
@@ -171,29 +169,27 @@ impl<'a> Backfill<'a> {
     pub fn new(
         cluster: &Cluster,
         policies: Arc<PolicySet>,
-        plan: &'a Plan,
+        plan: Plan,
         journal: &'a mut Journal,
         audience: &'a mut dyn Audience,
         stop: watch::Receiver<bool>,
     ) -> Self {
+        let concurrency = plan.concurrency;
         let shared = Arc::new(Shared {
             cluster: cluster.clone(),
             policies,
-            plan: plan.clone(),
             pace: Pace::new(plan.qps),
-            stop: stop.clone(),
+            plan,
+            stop,
             hopeless: watch::Sender::new(false),
             allowed: AtomicBool::new(false),
             allowed_to_read: AtomicBool::new(false),
         });
-        let writers = Writers::start(&shared, plan.concurrency);
         Self {
+            writers: Writers::new(Arc::clone(&shared), concurrency),
             shared,
-            plan,
             journal,
             audience,
-            stop,
-            writers,
             syncing: None,
             failed_in_a_row: 0,
             deleted: 0,
@@ -208,10 +204,9 @@ impl<'a> Backfill<'a> {
     /// When the run cannot continue. The journal and the report contain the completed writes.
     pub async fn run(mut self, targets: &[Target]) -> Result<End, BackfillError> {
         let mut end = End::default();
-        let cluster = self.shared.cluster.clone();
         for target in targets {
             (self.deleted, self.undone, self.version) = (0, 0, None);
-            if *self.stop.borrow() {
+            if self.is_stopped() {
                 break;
             }
             if let Some(patched) = self.journal.finished(target) {
@@ -227,7 +222,7 @@ impl<'a> Backfill<'a> {
             let drained = self.drain(target).await;
             let outcome = match outcome {
                 // Objects may have been deleted with their kind.
-                Ok(()) if self.deleted > 0 && cluster.is_removed(target).await => {
+                Ok(()) if self.deleted > 0 && self.shared.cluster.is_removed(target).await => {
                     Err(ClusterError::KindRemoved { resource: target.name() }.into())
                 }
                 outcome => outcome,
@@ -248,33 +243,37 @@ impl<'a> Backfill<'a> {
             match failure {
                 Some(failure) => end.failures.push(failure),
                 // The next run tries rejected objects again: the schema or the webhook may have changed.
-                None if *self.stop.borrow() || self.undone > 0 => {}
+                None if self.is_stopped() || self.undone > 0 => {}
                 None => self.journal.note_finished(target)?,
             }
         }
         self.journal.sync()?;
-        end.stopped = *self.stop.borrow();
+        end.stopped = self.is_stopped();
         Ok(end)
     }
 
+    fn is_stopped(&self) -> bool {
+        *self.shared.stop.borrow()
+    }
+
     async fn go_over(&mut self, target: &Target) -> Result<(), BackfillError> {
-        let owned = Arc::new(target.clone());
+        let (shared, owned) = (Arc::clone(&self.shared), Arc::new(target.clone()));
         let mut seen = Seen::default();
-        let mut load = self.shared.cluster.pages(target, &self.plan.query).growing().load(None);
+        let Shared { cluster, plan, .. } = &*shared;
+        let mut load = cluster.pages(target, &plan.query).growing().load(None);
         while let Some((pages, page)) = self.await_page(target, load).await? {
-            let Some(page) = page? else { break };
             // A small rest is cheaper as one list since a write. So wait for a write first.
-            let waits = pages.are_little() && !self.plan.dry_run;
+            let waits = pages.are_little() && !plan.dry_run;
             let mut ahead =
                 if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::Loads(pages.load(None)) };
             for text in page.items().map_err(|source| target.bad_list(source))? {
                 let object = read_object(text).map_err(|source| target.bad_list(source))?;
                 let metadata = &object.metadata;
-                if self.plan.shard.holds(&metadata.uid) && seen.insert(metadata) {
+                if plan.shard.holds(&metadata.uid) && seen.insert(metadata) {
                     self.object(&owned, object).await?;
                     ahead = ahead.after(self.version.as_deref());
                 }
-                if *self.stop.borrow() {
+                if self.is_stopped() {
                     return Ok(());
                 }
             }
@@ -300,16 +299,20 @@ impl<'a> Backfill<'a> {
         Ok(())
     }
 
-    /// Waits for a page, and records written objects meanwhile. `None` if the run must end.
+    /// Waits for a page, and records written objects meanwhile. `None` after the last one, or if the run
+    /// must end.
     async fn await_page(
         &mut self,
         target: &Target,
         mut load: Load,
-    ) -> Result<Option<(Pages, Result<Option<Page>, ClusterError>)>, BackfillError> {
-        let mut stop = self.stop.clone();
+    ) -> Result<Option<(Pages, Page)>, BackfillError> {
+        let mut stop = self.shared.stop.clone();
         loop {
             tokio::select! {
-                loaded = &mut load => return Ok(Some(loaded?)),
+                loaded = &mut load => {
+                    let (pages, page) = loaded?;
+                    return Ok(page?.map(|page| (pages, page)));
+                }
                 written = self.writers.next() => self.record(target, written?)?,
                 Ok(_) = stop.wait_for(|stop| *stop) => {
                     load.abort();
@@ -325,22 +328,18 @@ impl<'a> Backfill<'a> {
         target: &Arc<Target>,
         object: Object<'_>,
     ) -> Result<(), BackfillError> {
-        let judged = judge(&self.shared.policies, target, object, (self.plan.clock)());
-        let earlier = self.journal.has_patched(target, &judged.object.uid);
-        let outcome = match &judged.todo {
-            _ if earlier => Outcome::Earlier,
-            Todo::Nothing => Outcome::Unchanged,
-            Todo::Broken(reason) => Outcome::Failed(reason.clone()),
-            Todo::Patch { .. } if self.plan.dry_run => Outcome::Patched,
-            Todo::Patch { .. } => {
-                while self.writers.are_busy() {
-                    self.await_written(target).await?;
-                }
-                self.writers.take(Arc::clone(target), judged).await;
-                return Ok(());
+        let Shared { policies, plan, .. } = &*self.shared;
+        let mut judged = judge(policies, target, object, (plan.clock)());
+        if self.journal.has_patched(target, &judged.report.object.uid) {
+            judged.report.outcome = Outcome::Earlier;
+        } else if judged.patch.is_some() && !plan.dry_run {
+            while self.writers.are_busy() {
+                self.await_written(target).await?;
             }
-        };
-        self.record(target, Written { version: None, end: Ok(judged.report(outcome, 0)) })
+            self.writers.take(Arc::clone(target), judged);
+            return Ok(());
+        }
+        self.record(target, Written { version: None, end: Ok(judged.report) })
     }
 
     /// Writes the outcome of an object to the journal and the report.
@@ -356,7 +355,7 @@ impl<'a> Backfill<'a> {
         let outcome = &report.outcome;
         self.deleted += u64::from(*outcome == Outcome::Deleted);
         self.undone += u64::from(matches!(outcome, Outcome::Rejected(_) | Outcome::Failed(_)));
-        if *outcome == Outcome::Patched && !self.plan.dry_run {
+        if *outcome == Outcome::Patched && !self.shared.plan.dry_run {
             self.journal.note_patched(target, &report.object.uid)?;
         }
         self.audience.object(target, &report)?;
@@ -375,13 +374,7 @@ impl<'a> Backfill<'a> {
     async fn drain(&mut self, target: &Target) -> Result<(), BackfillError> {
         let mut first = Ok(());
         while !self.writers.are_idle() {
-            let result = self.await_written(target).await;
-            // Without a writer, no more results arrive.
-            let lost = matches!(result, Err(BackfillError::Lost(_)));
-            first = first.and(result);
-            if lost {
-                break;
-            }
+            first = first.and(self.await_written(target).await);
         }
         first
     }

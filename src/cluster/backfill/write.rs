@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
-use hyper::body::Bytes;
 use tokio::sync::watch;
 
 use super::super::identity::read_object;
-use super::judge::{Judged, Named, Todo, judge};
+use super::judge::{Judged, Named, judge};
 use super::pace::Pace;
 use super::{Outcome, Plan, Report, Target};
-use crate::cluster::call::{Call, Reply, is_internal, is_no_request, retry_after};
-use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
+use crate::cluster::call::{Answer, Call, Reply, is_internal, is_no_request, retry_after};
+use crate::cluster::{Backoff, Cluster, ClusterError, Patience};
 use statusgate_core::policy::PolicySet;
 
 /// The state that all writers share.
@@ -60,10 +59,10 @@ enum WriteStep {
 
 impl Shared {
     /// Writes an object, with retries.
-    pub(super) async fn write(self: Arc<Self>, target: Arc<Target>, judged: Judged) -> Written {
+    pub(super) async fn write(&self, target: &Target, judged: Judged) -> Written {
         let mut job = Job {
-            shared: &self,
-            target: &target,
+            shared: self,
+            target,
             judged,
             conflicts: 0,
             version: None,
@@ -76,7 +75,8 @@ impl Shared {
             self.hopeless.send_replace(true);
         }
         let Job { judged, conflicts, version, .. } = job;
-        Written { version, end: end.map(|outcome| judged.report(outcome, conflicts)) }
+        let report = |outcome| Report { outcome, conflicts, ..judged.report };
+        Written { version, end: end.map(report) }
     }
 
     /// Waits, unless the run must end.
@@ -121,12 +121,13 @@ impl Job<'_> {
     }
 
     async fn send(&mut self) -> Result<WriteStep, Abort> {
-        let body = match &self.judged.todo {
-            Todo::Patch { body, .. } => Bytes::copy_from_slice(body),
-            // After a conflict. If an earlier patch got no response, it was applied.
-            Todo::Nothing if self.unsure => return Ok(WriteStep::End(Outcome::Patched)),
-            Todo::Nothing => return Ok(WriteStep::End(Outcome::Unchanged)),
-            Todo::Broken(reason) => return Ok(WriteStep::End(Outcome::Failed(reason.clone()))),
+        let Judged { report, patch } = &self.judged;
+        let Some(body) = patch.clone() else {
+            return Ok(WriteStep::End(match &report.outcome {
+                // After a conflict. If an earlier patch got no response, it was applied.
+                Outcome::Unchanged if self.unsure => Outcome::Patched,
+                outcome => outcome.clone(),
+            }));
         };
         self.shared.unless_stopped(self.shared.pace.turn()).await?;
         let path = self.path();
@@ -150,7 +151,7 @@ impl Job<'_> {
             // A failed `test` of a patch gives a 422 without causes, and so do schemas and webhooks.
             // Only the object shows whether it was a conflict.
             409 | 422 => return Ok(WriteStep::Reread(answer.clone())),
-            404 if answer.is_missing(&self.judged.object.name) => {
+            404 if answer.is_missing(&self.object().name) => {
                 return Ok(WriteStep::End(Outcome::Deleted));
             }
             404 if self.shared.cluster.is_removed(self.target).await => {
@@ -177,7 +178,7 @@ impl Job<'_> {
     fn stored(&mut self, answer: &Answer) -> WriteStep {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
         let version = read_object(text).map(|object| object.metadata.resource_version.into_owned());
-        if version.as_ref().is_ok_and(|version| *version == self.judged.object.resource_version) {
+        if version.as_ref().is_ok_and(|version| *version == self.object().resource_version) {
             let reason = "nothing was stored: the schema lacks the field, or does not allow null";
             return WriteStep::End(Outcome::Rejected(reason.to_owned()));
         }
@@ -192,8 +193,9 @@ impl Job<'_> {
     async fn confirm(&mut self) -> Result<WriteStep, Abort> {
         Ok(WriteStep::End(match self.read().await? {
             Err(outcome) => outcome,
-            Ok(Judged { todo: Todo::Patch { changes, .. }, .. }) => {
-                let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+            Ok(Judged { report, patch: Some(_) }) => {
+                let paths: Vec<&str> =
+                    report.changes.iter().map(|change| change.path.as_str()).collect();
                 Outcome::Rejected(format!(
                     "{} was not stored: the schema lacks the field, or does not allow null",
                     paths.join(", ")
@@ -209,7 +211,7 @@ impl Job<'_> {
             Ok(judged) => judged,
             Err(outcome) => return Ok(WriteStep::End(outcome)),
         };
-        if judged.object.is_same_version(&self.judged.object) && rejection.status != 409 {
+        if judged.report.object == *self.object() && rejection.status != 409 {
             return Ok(WriteStep::End(Outcome::Rejected(rejection.message())));
         }
         self.conflicts += 1;
@@ -223,7 +225,7 @@ impl Job<'_> {
 
     /// Reads and judges the current object. The inner error is the end of this object.
     async fn read(&mut self) -> Result<Result<Judged, Outcome>, Abort> {
-        let Named { namespace, name, .. } = self.judged.object.clone();
+        let Named { namespace, name, .. } = self.object().clone();
         let path = self.target.object_path(&namespace, &name);
         let body = loop {
             self.shared.unless_stopped(self.shared.pace.turn()).await?;
@@ -274,8 +276,12 @@ impl Job<'_> {
         Abort::Hopeless(self.shared.cluster.failed(&what, reply))
     }
 
+    const fn object(&self) -> &Named {
+        &self.judged.report.object
+    }
+
     fn path(&self) -> String {
-        let Named { namespace, name, .. } = &self.judged.object;
+        let Named { namespace, name, .. } = self.object();
         let path = self.target.object_path(namespace, name);
         let subresource = if self.target.status_subresource { "/status" } else { "" };
         format!("{path}{subresource}?fieldManager={FIELD_MANAGER}")

@@ -3,22 +3,26 @@
 
 use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 
-use super::CheckInput;
 use super::hook::Hook;
-use crate::cluster::CheckResult;
+use crate::cluster::{CheckResult, Cluster};
 use crate::manifests::conditions;
 use crate::manifests::registrations::{Calls, Kind};
+use statusgate_core::policy::PolicySet;
 
 /// Checks the generated match conditions of all webhooks about objects.
-pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
+pub(super) async fn check(
+    hooks: &[Hook],
+    cluster: &Cluster,
+    policies: &PolicySet,
+) -> Vec<CheckResult> {
     let has_some = |hook: &&Hook| !hook.is_about_documents() && generated(hook).next().is_some();
-    let hooks: Vec<&Hook> = input.hooks.iter().filter(has_some).collect();
+    let hooks: Vec<&Hook> = hooks.iter().filter(has_some).collect();
     if hooks.is_empty() {
         return Vec::new();
     }
-    match input.cluster.custom_resources(input.policies, |resource, _| resource).await {
+    match cluster.custom_resources(policies, |resource, _| resource).await {
         Ok(resources) => {
-            let calls = Calls::of(input.policies, &resources, true);
+            let calls = Calls::of(policies, &resources, true);
             hooks.into_iter().flat_map(|hook| compare(hook, &calls)).collect()
         }
         Err(error) => {
@@ -77,7 +81,7 @@ mod tests {
     };
     use crate::manifests::resource::{CustomResource, ServedVersion};
     use crate::manifests::yaml;
-    use statusgate_core::policy::{PolicySet, Source};
+    use statusgate_core::policy::Source;
 
     /// The calls for `foos` with one convention and `bars` with another.
     fn calls(conventions: [&str; 2]) -> Calls {

@@ -2,17 +2,21 @@
 
 use serde_json::Value;
 
-use super::CheckInput;
+use super::StoredDocuments;
 use crate::cluster::{CheckResult, StoredDocument};
 
 /// Checks each document of the cluster.
-pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
-    let of_kind = |(kind, documents): &(&str, Result<Vec<StoredDocument>, String>)| match documents
-    {
-        Ok(documents) => documents.iter().map(|document| one(kind, document)).collect(),
-        Err(reason) => vec![CheckResult::not_checked(ID, *kind, reason, "list them")],
-    };
-    input.documents.iter().flat_map(of_kind).collect::<Vec<_>>()
+pub(super) fn check(documents: &StoredDocuments) -> Vec<CheckResult> {
+    let mut checks = Vec::new();
+    for (kind, documents) in documents {
+        match documents {
+            Ok(documents) => checks.extend(documents.iter().map(|document| one(kind, document))),
+            Err(reason) => {
+                checks.push(CheckResult::not_checked(ID, *kind, reason, "list them"));
+            }
+        }
+    }
+    checks
 }
 
 fn one(kind: &str, document: &StoredDocument) -> CheckResult {

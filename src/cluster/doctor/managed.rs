@@ -1,14 +1,16 @@
 //! What servers keep in the cluster: the CRDs of their documents, their Leases, and the Secret with their
 //! certificate.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use super::Examination;
 use super::hook::Hook;
-use super::{CheckInput, Examination};
 use crate::cluster::lease::LEASE_SECONDS;
 use crate::cluster::pages::crd_path;
-use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience, Secret};
+use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience};
 use crate::manifests::crds::{VERSION, crds};
 use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
 use crate::tls::rotation::{Stored, fingerprints};
@@ -20,7 +22,8 @@ pub(super) struct Managed {
     secret_name: String,
     crds: Vec<(String, Result<Option<Value>, String>)>,
     leases: Result<Vec<Lease>, String>,
-    secret: Result<Option<Secret>, String>,
+    /// Its values.
+    secret: Result<Option<BTreeMap<String, Vec<u8>>>, String>,
 }
 
 impl Managed {
@@ -40,81 +43,71 @@ impl Managed {
         }
         let leases = cluster.leases(&namespace).await.map_err(|error| error.to_string());
         let secret = cluster.secret(&namespace, &options.certificate_secret).await;
+        let secret = secret.map(|secret| secret.map(|secret| secret.data));
         let secret = secret.map_err(|error| error.to_string());
         let secret_name = options.certificate_secret.clone();
         Self { namespace, secret_name, crds: definitions, leases, secret }
     }
 
-    /// Whether policies may be objects of the cluster.
-    fn has_crds(&self) -> bool {
-        self.crds.iter().any(|(_, crd)| matches!(crd, Ok(Some(_))))
-    }
-}
-
-/// Checks everything that a server keeps. Objects that no server uses have no result.
-pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
-    let CheckInput { managed, hooks, unread, now, .. } = input;
-    let is_registered = hooks.iter().any(Hook::is_about_documents);
-    let mut checks = Vec::new();
-    let missing = managed.crds.iter().all(|(_, crd)| matches!(crd, Ok(None)));
-    if missing {
-        let message = "not installed: servers read policies only from files";
-        checks.push(CheckResult::ok("crd", "StatusPolicy, StatusConvention", message));
-    } else {
-        checks.extend(managed.crds.iter().map(|(name, crd)| definition(name, crd)));
-    }
-    let is_unread = unread.iter().any(|(kind, _)| *kind == Kind::Validating);
-    if managed.has_crds() && !is_registered && !is_unread {
-        let subject = format!("{} {DOCUMENTS_NAME}", Kind::Validating.name());
-        let message = format!("no registration calls {DOCUMENTS}: invalid policies are stored");
-        let help =
-            "run statusgate serve with --manage-webhooks, or apply `statusgate manifests install`";
-        checks.push(CheckResult::warning("registration", subject, message, help));
-    }
-    let subject = format!("Leases in {}", managed.namespace);
-    match &managed.leases {
-        Ok(leases) if !leases.is_empty() || managed.has_crds() => {
-            checks.extend(replicas(&subject, leases, *now));
+    /// Checks everything that a server keeps. Objects that no server uses have no result. `unread` contains the
+    /// kinds of registrations that could not be listed.
+    pub(super) fn check(
+        &self,
+        hooks: &[Hook],
+        unread: &[(Kind, String)],
+        now: Timestamp,
+    ) -> Vec<CheckResult> {
+        let mut checks = Vec::new();
+        if self.crds.iter().all(|(_, crd)| matches!(crd, Ok(None))) {
+            let message = "not installed: servers read policies only from files";
+            checks.push(CheckResult::ok("crd", "StatusPolicy, StatusConvention", message));
+        } else {
+            checks.extend(self.crds.iter().map(|(name, crd)| definition(name, crd)));
         }
-        Ok(_) => {}
-        Err(reason) => {
-            checks.push(CheckResult::not_checked("replicas", subject, reason, "list them"))
+        // Whether policies may be objects of the cluster.
+        let has_crds = self.crds.iter().any(|(_, crd)| matches!(crd, Ok(Some(_))));
+        let is_registered = hooks.iter().any(Hook::is_about_documents);
+        let is_unread = unread.iter().any(|(kind, _)| *kind == Kind::Validating);
+        if has_crds && !is_registered && !is_unread {
+            let subject = format!("{} {DOCUMENTS_NAME}", Kind::Validating.name());
+            let message = format!("no registration calls {DOCUMENTS}: invalid policies are stored");
+            let help = "run statusgate serve with --manage-webhooks, or apply `statusgate \
+                        manifests install`";
+            checks.push(CheckResult::warning("registration", subject, message, help));
         }
+        let subject = format!("Leases in {}", self.namespace);
+        match &self.leases {
+            Ok(leases) if !leases.is_empty() || has_crds => {
+                checks.extend(replicas(&subject, leases, now));
+            }
+            Ok(_) => {}
+            Err(reason) => {
+                checks.push(CheckResult::not_checked(REPLICAS, subject, reason, "list them"));
+            }
+        }
+        checks.extend(certificate(self, hooks, now));
+        checks
     }
-    checks.extend(certificate(managed, hooks, *now));
-    checks
 }
 
 fn definition(name: &str, crd: &Result<Option<Value>, String>) -> CheckResult {
+    let problem = |message: &str, help: &str| CheckResult::problem("crd", name, message, help);
+    let apply = "apply the output of `statusgate manifests crds`";
     let crd = match crd {
         Ok(Some(crd)) => crd,
-        Ok(None) => {
-            let help = "apply the output of `statusgate manifests crds`";
-            return CheckResult::problem(
-                "crd",
-                name,
-                "the CustomResourceDefinition is missing",
-                help,
-            );
-        }
+        Ok(None) => return problem("the CustomResourceDefinition is missing", apply),
         Err(reason) => return CheckResult::not_checked("crd", name, reason, "get it"),
     };
     let established = super::documents::condition(&crd["status"], "Established");
     if established["status"] != "True" {
         let reason = established["message"].as_str().unwrap_or("no condition Established");
-        let message = format!("it is not established: {reason}");
-        return CheckResult::problem(
-            "crd",
-            name,
-            message,
-            "kubectl describe crd shows the conditions",
-        );
+        let help = "kubectl describe crd shows the conditions";
+        return problem(&format!("it is not established: {reason}"), help);
     }
     let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
     let mut served = versions.filter(|version| version["served"] == true);
     if !served.any(|version| version["name"] == VERSION) {
-        let help = "apply the output of `statusgate manifests crds`";
-        return CheckResult::problem("crd", name, format!("it does not serve {VERSION}"), help);
+        return problem(&format!("it does not serve {VERSION}"), apply);
     }
     CheckResult::ok("crd", name, format!("established, serves {VERSION}"))
 }
@@ -151,7 +144,7 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
     let is_used = leases.iter().flatten().any(|lease| !lease.authority.is_empty());
     let subject = format!("Secret {namespace}/{secret_name}");
     let secret = match secret {
-        Ok(Some(secret)) if is_used || secret.data.contains_key("ca.key") => secret,
+        Ok(Some(secret)) if is_used || secret.contains_key("ca.key") => secret,
         Ok(None) if is_used => {
             let help = "running servers create it within seconds: read their log";
             return vec![CheckResult::problem(SECRET, subject, "it is missing", help)];
@@ -161,7 +154,7 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
         }
         _ => return Vec::new(),
     };
-    let stored = match Stored::parse(&secret.data) {
+    let stored = match Stored::parse(secret) {
         Ok(stored) => stored,
         Err(error) => {
             let help = "running servers replace it within seconds: read their log";
@@ -201,8 +194,6 @@ const SECRET: &str = "secret";
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
@@ -297,7 +288,7 @@ mod tests {
             secret_name: "s".to_owned(),
             crds: Vec::new(),
             leases: Ok(vec![lease]),
-            secret: Ok(data.map(Secret::of)),
+            secret: Ok(data),
         }
     }
 

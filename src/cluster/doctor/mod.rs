@@ -1,7 +1,6 @@
 //! Checks that policies, CRDs, webhook registrations and certificates are consistent.
 //!
-//! [`CheckInput`] is everything that is read from the API server first. To add a check, write a function
-//! over the input and call it in [`Examination::run`].
+//! To add a check, write a function and call it in [`Examination::run`].
 
 mod conditions;
 mod documents;
@@ -19,7 +18,7 @@ pub use serving::Address;
 
 use self::hook::Hook;
 use self::managed::Managed;
-use super::{CheckResult, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
+use super::{CheckResult, Cluster, ClusterError, StoredDocument, precheck};
 use crate::manifests::registrations::Kind;
 use crate::values;
 use statusgate_core::model::Webhook;
@@ -60,22 +59,6 @@ impl Default for Examination {
 /// The policies and conventions of the cluster by kind, or why they cannot be read.
 pub type StoredDocuments = Vec<(&'static str, Result<Vec<StoredDocument>, String>)>;
 
-/// The input of the checks.
-struct CheckInput<'f> {
-    cluster: &'f Cluster,
-    policies: &'f PolicySet,
-    address: Option<&'f Address>,
-    documents: &'f StoredDocuments,
-    managed: Managed,
-    now: Timestamp,
-    targets: Targets,
-    /// One for each target.
-    definitions: Vec<Definition>,
-    hooks: Vec<Hook>,
-    /// Registrations that could not be listed, with the reason.
-    unread: Vec<(Kind, String)>,
-}
-
 impl Examination {
     /// Runs all checks.
     ///
@@ -89,10 +72,7 @@ impl Examination {
         now: Timestamp,
     ) -> Result<Vec<CheckResult>, ClusterError> {
         let targets = cluster.targets(policies).await?;
-        let mut definitions = Vec::new();
-        for target in &targets.list {
-            definitions.push(cluster.definition(target).await?);
-        }
+        // Registrations that cannot be listed have a reason.
         let (mut hooks, mut unread) = (Vec::new(), Vec::new());
         for kind in [Kind::Mutating, Kind::Validating] {
             match cluster.hooks(kind, &self.registrations).await {
@@ -101,34 +81,24 @@ impl Examination {
             }
         }
         let managed = Managed::read(cluster, self, &hooks).await;
-        let address = self.url.as_ref();
-        let input = CheckInput {
-            cluster,
-            policies,
-            address,
-            documents,
-            managed,
-            now,
-            targets,
-            definitions,
-            hooks,
-            unread,
-        };
         // In the order of the report.
         let version = format!("version {}", cluster.version());
         let mut checks = vec![CheckResult::ok("api-server", cluster.server(), version)];
-        checks.extend(managed::check(&input));
-        checks.extend(documents::check(&input));
-        checks.extend(precheck::gaps(&input.targets));
-        for (target, definition) in input.targets.list.iter().zip(&input.definitions) {
-            checks.extend(precheck::schema(policies, target, definition));
+        checks.extend(managed.check(&hooks, &unread, now));
+        checks.extend(documents::check(documents));
+        checks.extend(precheck::gaps(&targets));
+        for target in &targets.list {
+            let definition = cluster.definition(target).await?;
+            checks.extend(precheck::schema(policies, target, &definition));
         }
-        checks.extend(settings::presence(&input.hooks, &input.unread));
-        checks.extend(rules::coverage(&input));
-        checks.extend(conditions::check(&input).await);
-        checks.extend(input.hooks.iter().flat_map(settings::sane));
-        checks.extend(service::check(&input).await);
-        checks.extend(serving::check(&input).await);
+        checks.extend(settings::presence(&hooks, &unread));
+        checks.extend(rules::coverage(&hooks, policies, &targets));
+        checks.extend(conditions::check(&hooks, cluster, policies).await);
+        checks.extend(hooks.iter().flat_map(settings::sane));
+        checks.extend(service::check(&hooks, cluster).await);
+        for hook in &hooks {
+            checks.extend(serving::check(hook, self.url.as_ref(), now).await);
+        }
         Ok(checks)
     }
 }
@@ -162,8 +132,6 @@ struct Part {
 impl Part {
     /// The webhooks that judge it.
     fn hooks<'h>(&self, hooks: &'h [Hook]) -> impl Iterator<Item = &'h Hook> {
-        let judges =
-            |hook: &&Hook| hook.webhook().is_some_and(|webhook| self.of.contains(&webhook));
-        hooks.iter().filter(move |hook| hook.kind == self.kind).filter(judges)
+        hooks.iter().filter(move |hook| hook.webhook().is_some_and(|of| self.of.contains(&of)))
     }
 }

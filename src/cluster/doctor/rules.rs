@@ -2,21 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::PARTS;
 use super::hook::Hook;
-use super::{CheckInput, PARTS};
 use crate::cluster::{CheckResult, Target, Targets};
 use crate::manifests::rules::{RuleWithOperations, entry, has, operations};
 use statusgate_core::policy::PolicySet;
 
 /// Checks the rules of all webhooks.
-pub(super) fn coverage(input: &CheckInput<'_>) -> Vec<CheckResult> {
+pub(super) fn coverage(
+    hooks: &[Hook],
+    policies: &PolicySet,
+    targets: &Targets,
+) -> Vec<CheckResult> {
     let mut checks: Vec<CheckResult> = Vec::new();
     for part in PARTS {
-        let hooks: Vec<&Hook> = part.hooks(&input.hooks).collect();
+        let hooks: Vec<&Hook> = part.hooks(hooks).collect();
+        let new = fit(&hooks, policies, targets).into_iter();
         // One webhook may judge two parts.
-        let new = fit(&hooks, input.policies, &input.targets);
-        let new: Vec<CheckResult> =
-            new.into_iter().filter(|check| !checks.contains(check)).collect();
+        let new: Vec<CheckResult> = new.filter(|check| !checks.contains(check)).collect();
         checks.extend(new);
     }
     checks
@@ -30,20 +33,14 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
         [hook, others @ ..] => format!("{} and {} more", hook.subject(), others.len()),
     };
     let mut checks = Vec::new();
-    let mut covered = 0;
     for target in &targets.list {
         let operations = operations(target.status_subresource);
-        let missing: Vec<&str> = operations
-            .iter()
-            .copied()
-            .filter(|operation| {
-                !hooks.iter().any(|hook| is_asked(hook, policies, targets, target, operation))
-            })
-            .collect();
+        let is_missing = |operation: &&str| {
+            !hooks.iter().any(|hook| is_asked(hook, policies, targets, target, operation))
+        };
+        let missing: Vec<&str> = operations.iter().copied().filter(is_missing).collect();
         let name = entry(&target.plural, target.status_subresource);
-        if missing.is_empty() {
-            covered += 1;
-        } else {
+        if !missing.is_empty() {
             let message = format!("the rules do not match {} of {name}", missing.join(" and "));
             let help = format!(
                 "add a rule: apiGroups [{}], apiVersions [{}], operations [{}], resources [{name}]",
@@ -54,9 +51,11 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
             checks.push(CheckResult::problem("rules", subject.clone(), message, help));
         }
     }
+    let all = targets.list.len();
+    let are_complete = checks.is_empty() && all > 0;
     checks.extend(hooks.iter().flat_map(|hook| too_much(hook, &targets.list)));
-    if covered == targets.list.len() && covered > 0 {
-        let message = format!("the rules match all resources that the policies select: {covered}");
+    if are_complete {
+        let message = format!("the rules match all resources that the policies select: {all}");
         checks.push(CheckResult::ok("rules", subject, message));
     }
     checks

@@ -2,6 +2,7 @@
 //! is statusgate.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,10 @@ use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::CheckInput;
 use super::hook::Hook;
 use super::trust::Authorities;
 use crate::cluster::CheckResult;
@@ -33,27 +34,19 @@ pub struct Address {
     port: u16,
 }
 
-/// Checks the server of each webhook.
-pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
-    let mut checks = Vec::new();
-    for hook in &input.hooks {
-        checks.extend(look(hook, input.address, input.now).await);
-    }
-    checks
-}
-
 /// Checks the server of one webhook. `elsewhere` is its address from here, if different.
-async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<CheckResult> {
+pub(super) async fn check(
+    hook: &Hook,
+    elsewhere: Option<&Address>,
+    now: Timestamp,
+) -> Vec<CheckResult> {
     let subject = hook.subject();
     let problem = |id, message: String, help: &str| {
         vec![CheckResult::problem(id, subject.clone(), message, help)]
     };
     let Some(own) = own_address(hook) else {
-        return problem(
-            "reachable",
-            "clientConfig has neither a service nor a URL".into(),
-            "set one",
-        );
+        let message = "clientConfig has neither a service nor a URL".to_owned();
+        return problem("reachable", message, "set one");
     };
     let fill_in = "set caBundle with cert-manager, or with the commands in docs/install.md";
     if hook.ca_bundle().is_empty() {
@@ -71,23 +64,23 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
         return problem("ca-bundle", message, fill_in);
     }
     let address = elsewhere.unwrap_or(&own);
-    let stream = match connect(address, &own.host, authorities.clone()).await {
+    let stream = match connect(address, &own.host, &authorities).await {
         Ok(stream) => stream,
-        Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service().is_some() => {
-            let message = format!("cannot reach {address} from here: {error}");
-            let help = "run doctor in the cluster, or forward the port and pass it with --url";
-            return vec![CheckResult::warning("reachable", subject, message, help)];
-        }
-        Err(Miss::Unreachable(error)) => {
+        Err(error) => {
+            if let Some(reason) = rejection(&error) {
+                let (mut message, help) = distrust(reason, &own.host);
+                if let Some(Validity { not_after: until, .. }) = authorities.invalid {
+                    message.push_str(&format!(" (one registered CA is valid until {until})"));
+                }
+                return problem("ca-bundle", message, help);
+            }
+            if elsewhere.is_none() && hook.service().is_some() {
+                let message = format!("cannot reach {address} from here: {error}");
+                let help = "run doctor in the cluster, or forward the port and pass it with --url";
+                return vec![CheckResult::warning("reachable", subject, message, help)];
+            }
             let message = format!("cannot reach {address}: {error}");
             return problem("reachable", message, "start statusgate there, or correct the address");
-        }
-        Err(Miss::Rejected(error)) => {
-            let (mut message, help) = distrust(&error, &own.host);
-            if let Some(Validity { not_after: until, .. }) = authorities.invalid {
-                message.push_str(&format!(" (one registered CA is valid until {until})"));
-            }
-            return problem("ca-bundle", message, help);
         }
     };
     let mut checks = vec![CheckResult::ok(
@@ -120,36 +113,28 @@ fn own_address(hook: &Hook) -> Option<Address> {
     hook.settings.client_config.url.as_deref()?.parse().ok()
 }
 
-enum Miss {
-    Unreachable(Silence),
-    Rejected(rustls::Error),
-}
-
 async fn connect(
     address: &Address,
     name: &str,
-    authorities: Authorities,
-) -> Result<TlsStream<TcpStream>, Miss> {
-    let unreachable = |error: Silence| Miss::Unreachable(error);
-    let verifier = authorities.verifier().map_err(|error| unreachable(error.into()))?;
+    authorities: &Authorities,
+) -> Result<TlsStream<TcpStream>, Silence> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unreachable(error.into()))?
+        .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(authorities.verifier()?)
         .with_no_client_auth();
-    let name = ServerName::try_from(name.to_owned()).map_err(|error| unreachable(error.into()))?;
+    let name = ServerName::try_from(name.to_owned())?;
     let exchange = async {
-        let stream = TcpStream::connect((address.host.as_str(), address.port)).await;
-        let stream = stream.map_err(|error| unreachable(error.into()))?;
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| {
-            let refused = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-            refused.cloned().map_or_else(|| unreachable(error.into()), Miss::Rejected)
-        })
+        let stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
     };
-    let limit = tokio::time::timeout(LIMIT, exchange).await;
-    limit.unwrap_or_else(|error| Err(unreachable(error.into())))
+    Ok(tokio::time::timeout(LIMIT, exchange).await??)
+}
+
+/// The reason of a failed handshake. A missing connection has none.
+fn rejection(error: &Silence) -> Option<&rustls::Error> {
+    error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
 }
 
 /// Why a certificate is rejected, and the fix.
@@ -205,24 +190,18 @@ async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result
     let exchange = async {
         let (mut requests, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        let connection = tokio::spawn(connection);
+        // It ends the connection when it is dropped.
+        let mut tasks = JoinSet::new();
+        tasks.spawn(connection);
         // The server of the documents serves this path too.
         let path = hook.webhook().unwrap_or(Webhook::Validate).path();
         let request = Request::post(path)
             .header(HOST, &own.host)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from_static(QUESTION.as_bytes())))?;
-        let answer = requests.send_request(request).await;
-        let answer = match answer {
-            Ok(answer) => {
-                let status = answer.status();
-                let body = answer.into_body().collect().await.map(|body| body.to_bytes());
-                body.map(|body| (status, body))
-            }
-            Err(error) => Err(error),
-        };
-        connection.abort();
-        let (status, body) = answer?;
+        let answer = requests.send_request(request).await?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await?.to_bytes();
         let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         let response = &answer["response"];
         if response["uid"] == UID && response["allowed"] == true {

@@ -41,15 +41,13 @@ impl Authorities {
     }
 
     /// The verifier for served certificates.
-    pub(super) fn verifier(self) -> Result<Arc<Verifier>, VerifierBuilderError> {
+    pub(super) fn verifier(&self) -> Result<Arc<Verifier>, VerifierBuilderError> {
         let mut roots = RootCertStore::empty();
-        for certificate in &self.valid {
-            // A certificate that webpki rejects cannot sign, but the server may serve it itself.
-            let _ = roots.add(certificate.clone());
-        }
+        // A certificate that webpki rejects cannot sign, but the server may serve it itself.
+        roots.add_parsable_certificates(self.valid.iter().cloned());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let webpki = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build()?;
-        Ok(Arc::new(Verifier { registered: self.valid, webpki }))
+        Ok(Arc::new(Verifier { registered: self.valid.clone(), webpki }))
     }
 
     /// The validity of the authority of a chain: the longest of those that are an issuer in the chain
