@@ -99,7 +99,11 @@ impl<'a> Members<'a> {
 
 impl<'a> FromIterator<(Cow<'a, str>, Json<'a>)> for Members<'a> {
     fn from_iter<I: IntoIterator<Item = (Cow<'a, str>, Json<'a>)>>(members: I) -> Self {
-        Self::sorted(members.into_iter().map(|(name, value)| (name, Member::Tree(value))).collect())
+        let members = members.into_iter().map(|(name, value)| (name, Member::Tree(value)));
+        // `collect` makes room for at least four. The schemas have many smaller objects, and stay in memory.
+        let mut exact = Vec::with_capacity(members.size_hint().0);
+        exact.extend(members);
+        Self::sorted(exact)
     }
 }
 
