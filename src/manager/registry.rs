@@ -140,7 +140,8 @@ pub struct Entry {
     pub latest: Option<Arc<Document>>,
     /// The one in use, perhaps an earlier one.
     pub used: Option<Arc<Document>>,
-    /// The one that the status of the latest one has as accepted. It is not trusted.
+    /// The text in `status.lastAccepted` of the latest one. Anyone with the right to write the status may
+    /// have changed it.
     pub(super) accepted: Option<Arc<Document>>,
     /// Why the latest one is not accepted.
     pub problem: Option<Problem>,
@@ -200,7 +201,7 @@ impl Registry {
         used.map(|document| document.source.clone()).collect()
     }
 
-    /// Whether a document was changed since they were compiled.
+    /// Whether the latest documents are compiled: all of them but the rejected ones.
     pub fn is_settled(&self) -> bool {
         let is_open =
             |entry: &Entry| entry.latest.is_some() && entry.problem.is_none() && entry.is_changed();
@@ -380,7 +381,8 @@ impl Registry {
         self.entries.get_key_value(&DocumentId { kind: DocumentKind::StatusConvention, name })
     }
 
-    /// The oldest of the open changes without which the rest compiles.
+    /// Rejects the open changes one after another until the rest compiles, and returns the last one that was
+    /// rejected. The caller rejects only this one, and tries the others again.
     fn culprit<T>(
         &self,
         open: Vec<DocumentId>,

@@ -45,13 +45,13 @@ impl View<'_> {
             });
             writes.push(Write::Entry(self.own.to_owned(), wanted));
         }
-        // Others are removed when the own one is stored: Kubernetes 1.20 makes a list without an element null,
-        // and rejects it.
+        // The entries of others are removed when the own one is stored.
         if self.live.is_empty() || !writes.is_empty() {
             return writes;
         }
         let dead = status.dead(self.live, now).filter(|name| *name != self.own);
         writes.extend(dead.map(|name| Write::Entry(name.to_owned(), None)));
+        // One entry stays: Kubernetes 1.20 makes an emptied list null, and rejects it.
         if writes.len() == status.replicas.len() {
             writes.pop();
         }

@@ -262,7 +262,7 @@ impl<'a> Backfill<'a> {
         let Shared { cluster, plan, .. } = &*shared;
         let mut load = cluster.pages(target, &plan.query).growing().load(None);
         while let Some((pages, page)) = self.await_page(target, load).await? {
-            // A small rest is cheaper as one list since a write. So wait for a write first.
+            // A small rest is cheaper as one list that is not older than a write. So wait for a write first.
             let waits = pages.are_little() && !plan.dry_run;
             let mut ahead =
                 if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::Loads(pages.load(None)) };

@@ -40,7 +40,7 @@ pub(super) struct Written {
 
 /// Why an object and all later ones are not written.
 pub(super) enum Abort {
-    /// The run must end.
+    /// The run must end, or another write was hopeless.
     Stopped,
     /// No write can succeed.
     Hopeless(ClusterError),

@@ -31,11 +31,11 @@ pub(super) struct StatusWriter {
 /// The last writes of a document.
 #[derive(Default)]
 struct Written {
-    /// The `resourceVersion` before: no other write before its event.
+    /// The `resourceVersion` before our last write. Nothing is written until the watch has shown another.
     version: String,
     /// The hash of the conditions, when they were written, and how long they are not repeated.
     conditions: Option<(u64, Instant, Duration)>,
-    /// Since when the stored conditions are others than these.
+    /// Since when the stored conditions differ from the computed ones.
     differs: Option<Instant>,
 }
 
@@ -83,17 +83,17 @@ impl StatusWriter {
 
     pub(super) async fn run(mut self) {
         let mut replicas = self.context.exchange.replicas.subscribe();
-        let mut uncovered = self.context.exchange.coverage.subscribe();
+        let mut coverage = self.context.exchange.coverage.subscribe();
         loop {
             tokio::select! {
                 () = self.changed.notified() => {}
                 // The senders live as long as the exchange.
                 _ = replicas.changed() => {}
-                _ = uncovered.changed() => {}
+                _ = coverage.changed() => {}
             }
             sleep(COLLECT).await;
             replicas.mark_unchanged();
-            uncovered.mark_unchanged();
+            coverage.mark_unchanged();
             let jobs = self.jobs(self.context.now());
             let what = "write the status of a document";
             match self.perform(jobs).await {

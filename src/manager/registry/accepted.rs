@@ -63,9 +63,8 @@ impl Registry {
         changed && entry.unused().is_some()
     }
 
-    /// Puts the accepted texts of the statuses into use that are newer than those in use, and compile. The
-    /// status is not trusted: anyone with the right to write it may have changed it. Returns the problems of
-    /// the others.
+    /// Puts into use the accepted texts that are newer than those in use and that compile. The status is not
+    /// trusted: anyone with the right to write it may have changed it. Returns the problems of the others.
     pub(super) fn restore<T>(
         &mut self,
         compile: &mut impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,

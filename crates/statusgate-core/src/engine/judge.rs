@@ -252,8 +252,9 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             return;
         }
         let names_old = rule.expression.reads.stored.is_some();
-        // The ratchet judges the stored object without an old one. Compared with itself it shows whether
-        // such a rule can be evaluated. It cannot violate the rule, because a transition is not a state.
+        // The ratchet judges the stored object alone. A rule that names `oldSelf` gets it as its own old
+        // object, to see whether the rule can be evaluated. The answer false does not count: the rule is
+        // about a change.
         let by_itself = names_old && facts.old.is_none();
         let old = if by_itself && self.old.is_some() { Some(object) } else { facts.old };
         if names_old && old.is_none() {

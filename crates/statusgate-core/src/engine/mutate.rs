@@ -84,8 +84,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
     }
 
-    /// Sets the phase and all defaults until nothing changes. After the last change, the other steps get
-    /// one more turn.
+    /// Sets the phase and all defaults, in turn, until each step has changed nothing since the last change.
+    /// To remove a null is no change: no step can tell it from an absent field.
     fn settle(&mut self) {
         let selected = self.selected;
         let defaults = selected.policies().map(|(_, policy)| policy.backfill.len()).sum::<usize>();

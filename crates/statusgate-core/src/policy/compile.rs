@@ -43,7 +43,7 @@ impl<'c> Compiler<'c> {
         self.rules.into_inner()
     }
 
-    /// Compiles tables; the first of `sources` counts.
+    /// A compiler that declares rules with a source: the first of `sources` that is not empty.
     pub(crate) fn tables(&'c self, sources: &[&'c str]) -> Sourced<'c> {
         let source = sources.iter().find(|source| !source.is_empty());
         Sourced { compiler: self, source: source.copied().unwrap_or_default(), by: Declarer::Table }

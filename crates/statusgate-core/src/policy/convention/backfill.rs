@@ -39,7 +39,7 @@ pub enum Filling {
     /// The field stays absent, and an explicit null is removed, because a null on a property that
     /// is not `nullable` fails the whole write.
     Absent(Pointer),
-    /// The first of these that exists.
+    /// A field, with the first of these values that exists.
     Field(Pointer, Vec<ValueSource>),
     /// A member, in every element of a list of conditions that lacks it.
     Member {
