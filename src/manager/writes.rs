@@ -1,6 +1,7 @@
 //! Which writes the status of the documents needs. Pure: from what is known to a list of writes.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 
@@ -23,7 +24,7 @@ pub(super) enum Write {
 pub(super) struct View<'v> {
     /// The name of this replica.
     pub own: &'v str,
-    /// The sorted names of the replicas that are alive; empty while they are not known.
+    /// The names of the replicas that are alive; empty while they are not known.
     pub live: &'v [String],
     /// Whether statusgate manages the registrations.
     pub manages_registrations: bool,
@@ -78,10 +79,14 @@ impl View<'_> {
         writes
     }
 
-    /// Whether this replica is the one that should write the conditions. The others write them if it does
-    /// not.
-    pub(super) fn is_first(&self) -> bool {
-        self.live.first().is_none_or(|first| first == self.own)
+    /// Whether this replica is the one that should write the conditions of a document. The others write
+    /// them if it does not.
+    pub(super) fn is_first(&self, id: &DocumentId) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let count = self.live.len().max(1) as u64;
+        let place = usize::try_from(hasher.finish() % count).unwrap_or_default();
+        self.live.get(place).is_none_or(|first| first == self.own)
     }
 
     fn registered(&self, id: &DocumentId) -> Registered<'_> {
@@ -174,7 +179,9 @@ mod tests {
         for own in ["a", "b"] {
             assert_eq!(view(own).writes(&policy("p"), &entry, NOW), []);
         }
-        assert!(view("a").is_first() && !view("b").is_first());
+        let names = (0..100).map(|number| policy(&format!("p{number}")));
+        let of_a = names.filter(|id| view("a").is_first(id) && !view("b").is_first(id)).count();
+        assert!((30..70).contains(&of_a), "{of_a}");
     }
 
     #[test]

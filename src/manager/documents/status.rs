@@ -137,7 +137,7 @@ impl StatusWriter {
             }
             for write in writes {
                 if let Write::Conditions(_, conditions, _) = &write
-                    && !written.may_write(conditions, view.is_first())
+                    && !written.may_write(conditions, view.is_first(id))
                 {
                     continue;
                 }

@@ -1,0 +1,188 @@
+//! The checks of a single field: presence, type, enum, pattern, length, range, format.
+
+use super::compile::Compiler;
+use super::rules::Declarer;
+use super::{Check, Disposition, Field, FieldType, Format};
+use crate::model::Pointer;
+use crate::source::tree::At;
+
+impl Check {
+    /// What happens on a violation.
+    pub fn action(&self) -> Disposition {
+        self.action.unwrap_or(Disposition::Deny)
+    }
+
+    /// Whether a value can violate it.
+    const fn has_constraint(&self) -> bool {
+        self.required
+            || self.forbidden
+            || !self.nullable
+            || self.kind.is_some()
+            || !self.values.is_empty()
+            || self.pattern.is_some()
+            || self.min_length.is_some()
+            || self.max_length.is_some()
+            || self.max_bytes.is_some()
+            || self.minimum.is_some()
+            || self.maximum.is_some()
+            || self.format.is_some()
+    }
+}
+
+impl Compiler<'_> {
+    /// Compiles a list of `{path: …, type: …, enum: …}`.
+    pub(crate) fn fields(&self, documents: &[Field], at: At<'_>) -> Vec<Field> {
+        let mut wanted: Vec<(&Pointer, bool)> = Vec::new();
+        let fields = at.each(documents).map(|(at, Field { path, check })| {
+            if check.required != check.forbidden {
+                if wanted.contains(&(&**path, !check.required)) {
+                    at.report(format!("{path} is both required and forbidden"));
+                }
+                wanted.push((path, check.required));
+            }
+            let check = self.check(check, &field_id(path), "", at);
+            Field { path: path.clone(), check }
+        });
+        fields.collect()
+    }
+
+    /// Compiles one check.
+    pub(crate) fn check(&self, check: &Check, default_id: &str, source: &str, at: At<'_>) -> Check {
+        let id: &str = check.id.as_ref().map_or(default_id, |id| id);
+        let rules = self.tables(&[&check.source, source]).by(Declarer::Check);
+        let rule = rules.rule(id, check.action());
+        if check.required && check.forbidden {
+            at.report("a field cannot be both required and forbidden");
+        }
+        // A member with an empty check is a known member.
+        let is_member = check.id.is_none() && check.action.is_none() && check.message.is_none();
+        if self.complete && !check.has_constraint() && !(is_member && at.position("path").is_none())
+        {
+            at.report_with_help(
+                "this check accepts every value",
+                "add a constraint, such as \"type\"; the id of an inherited check can be in \"without\"",
+            );
+        }
+        reject_the_impossible(check, at);
+        Check { rule, ..check.clone() }
+    }
+}
+
+/// A check that no value could pass would reject every write.
+fn reject_the_impossible(check: &Check, at: At<'_>) {
+    if !check.values.is_empty() && !check.values.iter().any(|value| fits(check, value)) {
+        at.key("enum").report("none of these values has the required pattern and length");
+    }
+    if let (Some(least), Some(most)) = (check.minimum, check.maximum)
+        && least > most
+    {
+        at.key("maximum").report(format!("no number is at least {least} and at most {most}"));
+    }
+    for (key, most) in [("maxLength", check.max_length), ("maxBytes", check.max_bytes)] {
+        if let (Some(least), Some(most)) = (check.min_length, most)
+            && least > most
+        {
+            let message = format!("no text has at least {least} characters and {key} {most}");
+            at.key(key).report(message);
+        }
+    }
+    if check.message.is_some() && check.pattern.is_none() {
+        at.key("message").report("this describes a pattern, but there is no \"pattern\"");
+    }
+    let Some(kind) = check.kind else { return };
+    let is_number = matches!(kind, FieldType::Integer | FieldType::Number);
+    let of_texts = [
+        ("pattern", check.pattern.is_some()),
+        ("minLength", check.min_length.is_some()),
+        ("maxLength", check.max_length.is_some()),
+        ("maxBytes", check.max_bytes.is_some()),
+        // A plain number is a quantity.
+        ("format", check.format.is_some_and(|format| !is_number || format != Format::Quantity)),
+    ];
+    if kind != FieldType::String {
+        if !check.values.is_empty() {
+            at.key("enum").report(format!("these are strings, but the type is {kind}"));
+        }
+        for (key, _) in of_texts.into_iter().filter(|(_, has)| *has) {
+            at.key(key).report(format!("this is a check of strings, but the type is {kind}"));
+        }
+    }
+    let of_numbers = [("minimum", check.minimum.is_some()), ("maximum", check.maximum.is_some())];
+    for (key, _) in of_numbers.into_iter().filter(|(_, has)| *has && !is_number) {
+        at.key(key).report(format!("this is a check of numbers, but the type is {kind}"));
+    }
+}
+
+fn fits(check: &Check, value: &str) -> bool {
+    let length = value.chars().count();
+    check.pattern.as_ref().is_none_or(|pattern| pattern.is_match(value))
+        && check.min_length.is_none_or(|least| length >= least)
+        && check.max_length.is_none_or(|most| length <= most)
+        && check.max_bytes.is_none_or(|most| value.len() <= most)
+}
+
+/// The default id of a check of a field.
+pub(crate) fn field_id(path: &Pointer) -> String {
+    format!("field-{}", path.tokens().last().map(|name| kebab(name)).unwrap_or_default())
+}
+
+/// The default id of a check of a member of conditions.
+pub(crate) fn member_id(name: &str) -> String {
+    format!("condition-{}", kebab(name))
+}
+
+/// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
+/// `ack-terminal`.
+pub(crate) fn kebab(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut id = String::with_capacity(name.len() + 4);
+    for (index, letter) in letters.iter().enumerate() {
+        if !letter.is_ascii_alphanumeric() {
+            id.push('-');
+            continue;
+        }
+        let before = index.checked_sub(1).and_then(|before| letters.get(before));
+        let after = letters.get(index + 1);
+        // A word begins at a capital after a small letter, and at the last of several capitals.
+        let begins = letter.is_ascii_uppercase()
+            && before.is_some_and(|before| {
+                before.is_ascii_lowercase()
+                    || (before.is_ascii_uppercase() && after.is_some_and(char::is_ascii_lowercase))
+            });
+        if begins {
+            id.push('-');
+        }
+        id.push(letter.to_ascii_lowercase());
+    }
+    if id.len() > MAX_PART {
+        id.truncate(MAX_PART);
+        id.truncate(id.rfind('-').unwrap_or(MAX_PART));
+    }
+    id
+}
+
+/// The longest part of a rule id that is made from a name. With `condition-` or `-not-true` it has at most
+/// 63 characters, as an id that a document has.
+const MAX_PART: usize = 53;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_parts_of_rule_ids() {
+        for (name, id) in [
+            ("lastTransitionTime", "last-transition-time"),
+            ("PodReady", "pod-ready"),
+            ("ACK.ResourceSynced", "ack-resource-synced"),
+            ("IAMRole", "iam-role"),
+            ("Ready", "ready"),
+            (
+                "Waiting for the instances to become active after an online upgrade",
+                "waiting-for-the-instances-to-become-active-after-an",
+            ),
+        ] {
+            assert_eq!(kebab(name), id);
+        }
+    }
+}
