@@ -27,8 +27,8 @@ pub struct Cluster {
     client: Client,
     server: String,
     version: String,
-    /// The certificate authorities of the kubeconfig as DER. Empty if those of the system apply.
-    pub(super) authority: Arc<[Vec<u8>]>,
+    /// DER, as in the kubeconfig.
+    authority: Arc<[Vec<u8>]>,
 }
 
 impl Cluster {
@@ -84,6 +84,11 @@ impl Cluster {
     /// A client for one watch.
     pub(super) fn watching(&self) -> Client {
         watch::paced(self.client.clone(), ANSWER_LIMIT)
+    }
+
+    /// The certificate authorities of the kubeconfig. Empty if those of the system apply.
+    pub(super) fn authority(&self) -> &[Vec<u8>] {
+        &self.authority
     }
 
     /// GETs a path and retries temporary failures. `what` describes the request in messages:

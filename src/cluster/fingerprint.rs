@@ -1,11 +1,9 @@
 //! Identifies a cluster. Its address does not: a local cluster is recreated at the same port, and a
 //! tunnel may lead to another cluster.
 
-use k8s_openapi::api::core::v1::Namespace;
-use kube::Api;
-
 use super::hash::fnv1a_128;
-use super::{Cluster, ClusterError};
+use super::identity::read_object;
+use super::{Cluster, ClusterError, Patience};
 
 impl Cluster {
     /// A text that distinguishes this cluster from others at the same address: the uid of the
@@ -15,17 +13,18 @@ impl Cluster {
     /// # Errors
     /// When the API server does not respond. Missing permission is not an error.
     pub async fn fingerprint(&self) -> Result<String, ClusterError> {
-        let namespaces: Api<Namespace> = Api::all(self.client());
-        let (what, get) = ("get the namespace kube-system", || namespaces.get("kube-system"));
-        match self.ask_again(what, get).await {
-            Ok(Namespace { metadata, .. }) => {
-                Ok(format!("the kube-system {}", metadata.uid.unwrap_or_default()))
-            }
+        let what = "get the namespace kube-system";
+        let body = match self.read(what, NAMESPACE, Patience::SHORT).await {
+            Ok(body) => body,
             Err(ClusterError::Rejected { code: 401 | 403 | 404, .. }) => {
-                Ok(by_authority(&self.authority.concat()))
+                return Ok(by_authority(&self.authority().concat()));
             }
-            Err(error) => Err(error),
-        }
+            Err(error) => return Err(error),
+        };
+        let text = std::str::from_utf8(&body).unwrap_or_default();
+        let object = read_object(text)
+            .map_err(|source| ClusterError::BadAnswer { what: what.to_owned(), source })?;
+        Ok(format!("the kube-system {}", object.metadata.uid))
     }
 }
 
@@ -35,6 +34,8 @@ fn by_authority(certificates: &[u8]) -> String {
         _ => format!("the certificate authority {:032x}", fnv1a_128(certificates)),
     }
 }
+
+const NAMESPACE: &str = "/api/v1/namespaces/kube-system";
 
 #[cfg(test)]
 mod tests {

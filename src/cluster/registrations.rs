@@ -173,7 +173,7 @@ impl Cluster {
         self.ask_again(what, || registrations.patch(name, &options, patch)).await
     }
 
-    pub(super) fn registrations(&self, kind: Kind) -> Api<DynamicObject> {
+    fn registrations(&self, kind: Kind) -> Api<DynamicObject> {
         Api::all_with(self.client(), &resource(kind))
     }
 

@@ -4,9 +4,9 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
-use kube::api::{DynamicObject, ListParams};
+use serde::Deserialize;
 
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{Cluster, ClusterError, Patience};
 use crate::manifests::conditions;
 use crate::manifests::registrations::{self, Kind};
 use crate::manifests::rules::RuleWithOperations;
@@ -31,6 +31,19 @@ pub(super) struct Service {
     pub(super) port: u16,
 }
 
+/// A registration of either kind.
+#[derive(Deserialize)]
+struct Registration {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    webhooks: Option<Vec<MutatingWebhook>>,
+}
+
+#[derive(Deserialize)]
+struct Registrations {
+    items: Vec<Registration>,
+}
+
 impl Cluster {
     /// The webhooks of the registrations with these names; without names, those that look like
     /// statusgate's.
@@ -39,14 +52,12 @@ impl Cluster {
         kind: Kind,
         names: &[String],
     ) -> Result<Vec<Hook>, ClusterError> {
-        let what = format!("list {}", kind.plural());
-        let (registrations, options) = (self.registrations(kind), ListParams::default());
-        let list = self.ask_again(&what, || registrations.list(&options)).await?;
+        let resource = kind.plural();
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
+        let list: Registrations =
+            self.read_as(&format!("list {resource}"), &path, Patience::SHORT).await?;
         let mut hooks = Vec::new();
-        for DynamicObject { metadata, mut data, .. } in list.items {
-            let webhooks = serde_json::from_value(data["webhooks"].take());
-            let webhooks: Option<Vec<MutatingWebhook>> = webhooks
-                .map_err(|source| ClusterError::BadAnswer { what: what.clone(), source })?;
+        for Registration { metadata, webhooks } in list.items {
             let registration = metadata.name.clone().unwrap_or_default();
             let of = |mut settings: MutatingWebhook| {
                 // Both types of a rule have one form as JSON.

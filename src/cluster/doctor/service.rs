@@ -1,10 +1,10 @@
 //! The Services that webhooks call, and the pods of these Services.
 
-use k8s_openapi::api::core::v1;
-use kube::Api;
+use hyper::body::Bytes;
+use serde_json::Value;
 
 use super::hook::{Hook, Service};
-use crate::cluster::{CheckResult, Cluster};
+use crate::cluster::{CheckResult, Cluster, Patience};
 
 /// Checks each Service once.
 pub(super) async fn check(hooks: &[Hook], cluster: &Cluster) -> Vec<CheckResult> {
@@ -22,21 +22,28 @@ pub(super) async fn check(hooks: &[Hook], cluster: &Cluster) -> Vec<CheckResult>
 async fn check_one(cluster: &Cluster, service: &Service) -> Option<CheckResult> {
     let Service { namespace, name, .. } = service;
     let subject = format!("service {namespace}/{name}");
-    let services: Api<v1::Service> = Api::namespaced(cluster.client(), namespace);
-    let found = cluster.ask("get the service", services.get_opt(name)).await;
-    if matches!(found, Ok(None)) {
+    let path = format!("/api/v1/namespaces/{namespace}/services/{name}");
+    let found = cluster.read("get the service", &path, Patience::NONE).await;
+    if found.as_ref().is_err_and(|error| error.code() == Some(404)) {
         let help = "install it (`statusgate manifests install`), or correct clientConfig.service";
         return Some(CheckResult::problem("service", subject, "the service does not exist", help));
     }
-    if let Some(message) = found.ok().flatten().and_then(|found| wrong_port(service, found)) {
+    let found = found.ok().and_then(|body| serde_json::from_slice(&body).ok());
+    if let Some(message) = found.and_then(|found| wrong_port(service, &found)) {
         let help = "correct clientConfig.service.port; the default is 443";
         return Some(CheckResult::problem("service", subject, message, help));
     }
-    let endpoints: Api<v1::Endpoints> = Api::namespaced(cluster.client(), namespace);
-    // None if the Service never had a pod.
-    let endpoints = cluster.ask("get the endpoints", endpoints.get_opt(name)).await.ok()?;
-    let subsets = endpoints.into_iter().flat_map(|of| of.subsets.unwrap_or_default());
-    let ready = subsets.flat_map(|subset| subset.addresses.unwrap_or_default()).count();
+    let path = format!("/api/v1/namespaces/{namespace}/endpoints/{name}");
+    let body = match cluster.read("get the endpoints", &path, Patience::NONE).await {
+        Ok(body) => body,
+        // The Service never had a pod.
+        Err(error) if error.code() == Some(404) => Bytes::new(),
+        Err(_) => return None,
+    };
+    let endpoints: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let subsets = endpoints["subsets"].as_array().map_or(&[][..], Vec::as_slice);
+    let ready: usize =
+        subsets.iter().filter_map(|subset| subset["addresses"].as_array()).map(Vec::len).sum();
     Some(match ready {
         0 => {
             let help = "check its pods with kubectl describe and kubectl logs";
@@ -53,33 +60,31 @@ async fn check_one(cluster: &Cluster, service: &Service) -> Option<CheckResult> 
 }
 
 /// The error of a port that the Service lacks. An ExternalName Service has no ports.
-fn wrong_port(service: &Service, found: v1::Service) -> Option<String> {
-    let v1::ServiceSpec { ports, type_, .. } = found.spec.unwrap_or_default();
-    let ports: Vec<i32> = ports.into_iter().flatten().map(|port| port.port).collect();
-    if type_.as_deref() == Some("ExternalName") || ports.contains(&service.port.into()) {
+fn wrong_port(service: &Service, found: &Value) -> Option<String> {
+    let spec = &found["spec"];
+    let ports = spec["ports"].as_array().map_or(&[][..], Vec::as_slice);
+    let ports: Vec<u64> = ports.iter().filter_map(|port| port["port"].as_u64()).collect();
+    if spec["type"] == "ExternalName" || ports.contains(&u64::from(service.port)) {
         return None;
     }
-    let ports: Vec<String> = ports.iter().map(i32::to_string).collect();
+    let ports: Vec<String> = ports.iter().map(u64::to_string).collect();
     Some(format!("the service has no port {}, only {}", service.port, ports.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     #[test]
     fn a_port_that_the_service_lacks_is_reported() {
         let service = |port| Service { namespace: "n".into(), name: "s".into(), port };
-        let wrong = |port, found: &Value| {
-            wrong_port(&service(port), serde_json::from_value(found.clone()).unwrap())
-        };
         let found = json!({"spec": {"ports": [{"port": 443, "targetPort": 8443}, {"port": 80}]}});
-        assert_eq!(wrong(443, &found), None);
-        let message = wrong(8443, &found);
+        assert_eq!(wrong_port(&service(443), &found), None);
+        let message = wrong_port(&service(8443), &found);
         assert_eq!(message.as_deref(), Some("the service has no port 8443, only 443, 80"));
         let elsewhere = json!({"spec": {"type": "ExternalName", "externalName": "a.b"}});
-        assert_eq!(wrong(8443, &elsewhere), None);
+        assert_eq!(wrong_port(&service(8443), &elsewhere), None);
     }
 }
