@@ -441,6 +441,14 @@ fn only_the_owner_changes_a_field_and_a_field_that_others_drop_is_restored() {
 }
 
 #[test]
+fn an_element_of_a_list_is_not_restored() {
+    let policies = following("appcat", "preserve: [/status/items/0]");
+    let items = |items: Value| json!({"phase": "Unknown", "items": items});
+    let emptied = write(items(json!(["a"])), items(json!([null])));
+    assert_eq!(emptied.mutate(&policies).patch, Value::Null);
+}
+
+#[test]
 fn a_policy_checks_types_values_and_ranges_of_its_fields() {
     let fields = following(
         "appcat",

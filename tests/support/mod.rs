@@ -248,10 +248,13 @@ impl Write {
 
     #[track_caller]
     fn through(&self, policies: &PolicySet, webhook: Webhook) -> Outcome {
-        self.ask(policies, webhook, |verdict| Outcome {
-            findings: verdict.findings.iter().map(Found::of).collect(),
-            patch: serde_json::to_value(&verdict.patch).unwrap(),
-            sent: self.new.clone(),
+        self.ask(policies, webhook, |verdict| {
+            assert_eq!(verdict.patch.is_some(), !verdict.changes.is_empty(), "{self:?}");
+            Outcome {
+                findings: verdict.findings.iter().map(Found::of).collect(),
+                patch: serde_json::to_value(&verdict.patch).unwrap(),
+                sent: self.new.clone(),
+            }
         })
     }
 

@@ -164,8 +164,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             return false; // The validating webhook rejects it.
         }
         let (phase, origin, finding) = match choose(rules, &facts) {
-            Choice::Imposed(phase) => (Some(&*phase.name), Change::Imposed, None),
-            Choice::Default(default) => (default, Change::Default, None),
+            Choice::Imposed(phase) => (Some(&*phase.name), Some(Change::Imposed), None),
+            Choice::Default(default) => (default, Some(Change::Default), None),
             Choice::Contradicted(phase) if self.repairs(policy, rules, phase) => {
                 match agreement::repaired(rules, &facts) {
                     Some(repaired) => {
@@ -182,19 +182,20 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                             action: Action::Repair,
                             others: Vec::new(),
                         };
-                        (Some(repaired), Change::Repair, Some(finding))
+                        (Some(repaired), Some(Change::Repair), Some(finding))
                     }
-                    None => (facts.phase, Change::Time, None),
+                    None => (facts.phase, None, None),
                 }
             }
-            Choice::Contradicted(_) | Choice::Written => (facts.phase, Change::Time, None),
+            Choice::Contradicted(_) | Choice::Written => (facts.phase, None, None),
         };
         let Some(phase) = phase else { return false };
-        let change = if facts.phase == Some(phase) {
-            Change::Time
-        } else {
-            draft.set(path, phase.into());
-            origin
+        let change = match origin {
+            Some(origin) if facts.phase != Some(phase) => {
+                draft.set(path, phase.into());
+                origin
+            }
+            _ => Change::Time,
         };
         self.keep_time(rules, &facts, (phase, origin), &mut draft);
         let finished = draft.finish();
@@ -223,12 +224,12 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     /// unless the writer gives one. Only a change in this request uses the clock. The next write restores
     /// the stored time, so the clock causes no further writes.
     ///
-    /// `origin` is why the object has the phase: [`Change::Time`] if the writer chose it.
+    /// `origin` is why the object has the phase; `None` if the writer chose it.
     fn keep_time(
         &self,
         rules: &PhaseRules,
         facts: &Facts<'_, '_>,
-        (phase, origin): (&str, Change),
+        (phase, origin): (&str, Option<Change>),
         draft: &mut Draft<'_, '_>,
     ) {
         let Some(time) = &rules.transition_time else { return };
@@ -247,7 +248,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let time = if facts.old_phase == Some(phase) {
             // The writer gave this time to another phase, which the webhook replaced.
             let misplaced =
-                |written, stored: &str| origin != Change::Time && !same_instant(written, stored);
+                |written, stored: &str| origin.is_some() && !same_instant(written, stored);
             match (written, stored) {
                 (None, Some(stored)) => stored.to_owned(),
                 (Some(written), Some(stored)) if misplaced(written, stored) => stored.to_owned(),
@@ -260,14 +261,14 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                 return;
             }
             // The writer gave this time to a phase that the imposed one replaced.
-            let displaced = origin == Change::Imposed && facts.phase != Some(phase);
+            let displaced = origin == Some(Change::Imposed) && facts.phase != Some(phase);
             let given = written
                 .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
             if given && !displaced {
                 return;
             }
             let imposed = rules.find(phase).and_then(|phase| phase.imposed.as_ref());
-            let imposed = imposed.filter(|_| origin == Change::Imposed);
+            let imposed = imposed.filter(|_| origin == Some(Change::Imposed));
             match self.time_of_change(imposed.map(|imposed| imposed.since)) {
                 Some(time) => time,
                 None => return,
@@ -308,6 +309,6 @@ fn restore(
     if restores {
         draft.set(path, stored.to_value());
     }
-    // A parent of another type accepts no member.
-    restores && draft.get(path).is_some()
+    // A parent of another type accepts no member, and a list no other element.
+    restores && draft.get(path).is_some_and(|now| !now.is_null())
 }
