@@ -58,7 +58,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = stdout(args.output == Output::Table);
     match args.output {
         Output::Table if !mistakes.is_empty() => writeln!(out, "{mistakes:#}")?,
-        Output::Table => write(&found, &mut out)?,
+        Output::Table => {
+            let mut text = Vec::new();
+            write(&found, &mut text)?;
+            out.write_all(&text)?;
+        }
         Output::Json => {
             let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();
             let (conventions, policies) = (all(&found.conventions), all(&found.policies));

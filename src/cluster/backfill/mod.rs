@@ -1,6 +1,6 @@
 //! Sets the defaults of stored objects: writes the changes of the mutating webhook through `/status`.
 //!
-//! One task lists and judges, which takes microseconds per object; a fixed number of others write. The
+//! One task lists and judges, which takes microseconds per object; a limited number of others write. The
 //! next page is fetched while the objects of this one are written. Only the one task writes the journal
 //! and the report, so there are no locks, and an object is in the journal before it is reported.
 

@@ -167,7 +167,7 @@ impl<'c> Lines<'c> {
         }
     }
 
-    /// Adds the violation of the last line as a predicate.
+    /// Adds the violation of the last line, which must be the one just added, as a predicate.
     fn prove(&mut self, when: Cow<'c, Predicate>, list: &'c ConditionList, of_element: bool) {
         if let Some(Line { id, action, proof, .. }) = self.lines.last_mut() {
             let (action, list) = (*action, Some(list));

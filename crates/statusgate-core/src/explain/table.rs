@@ -155,7 +155,7 @@ impl<T: Eq + Hash> Table<T> {
     }
 }
 
-/// The facts that the phase depends on. The stored phase is one of them if Repair can choose it.
+/// Adds the facts that the phase depends on. The stored phase is one of them if Repair can choose it.
 fn ask_about_phase<'c>(collector: &mut Collector<'c>, rules: &'c PhaseRules) {
     phase_questions(rules).for_each(|question| collector.add(&question));
     if has_evidence(rules) && rules.repair.iter().any(|step| step.to == STORED) {

@@ -186,7 +186,7 @@ fn sorted(all: impl Iterator<Item = Remark>) -> Vec<Remark> {
     remarks
 }
 
-/// All of these, sorted.
+/// Each of these once, sorted.
 fn each_once<T: Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let all: BTreeSet<T> = all.into_iter().collect();
     all.into_iter().collect()

@@ -17,7 +17,7 @@ use super::example::STATUSES;
 use super::gate::{Gate, Write};
 use super::rulings::{Ruling, is_one_of};
 use crate::engine::Action;
-use crate::explain::{Answer, Fact, Question, Scene, Space, Stage, space_of};
+use crate::explain::{Fact, Question, Scene, Space, Stage, space_of};
 use crate::language::{AnyWord, Predicate};
 use crate::model::Pointer;
 use crate::policy::convention::ConditionList;
@@ -328,9 +328,10 @@ impl<'p, 'c> Proof<'p, 'c> {
     }
 
     fn can_be_built(&self, chosen: &[usize], combination: &[usize]) -> bool {
-        let all: Vec<(&Fact, &Answer)> = self.space.chosen(combination).collect();
-        let facts = chosen.iter().filter_map(|at| all.get(*at));
-        let facts = facts.map(|(fact, answer)| ((*fact).clone(), vec![(*answer).clone()]));
+        let facts = chosen.iter().filter_map(|at| {
+            let (fact, answers) = self.space.facts.get_index(*at)?;
+            Some((fact.clone(), vec![answers.get(*combination.get(*at)?)?.clone()]))
+        });
         let element_of = self.space.element_of.clone();
         let part = Space { facts: facts.collect(), element_of, ..Space::default() };
         self.search.stage.scene(&part, &vec![0; chosen.len()]).is_some()

@@ -159,10 +159,12 @@ impl<'l, 'c> Model<'l, 'c> {
                     continue;
                 }
                 for from in 0..phases {
+                    // With the mildest action, so that the start is one that an object can have.
+                    if !self.fits(Action::Warn, start, from, from) {
+                        continue;
+                    }
                     for to in 0..phases {
-                        if !self.fits(Action::Warn, start, from, from)
-                            || !self.is_goal(disagreement, goal, from, to)
-                        {
+                        if !self.is_goal(disagreement, goal, from, to) {
                             continue;
                         }
                         if let Some(stuck) = self.stuck(disagreement, (start, from), (goal, to))

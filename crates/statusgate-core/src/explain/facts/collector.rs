@@ -138,6 +138,9 @@ impl<'c> Collector<'c> {
     fn share(&mut self) {
         for _ in 0..self.facts.len() {
             for at in 0..self.facts.len() {
+                if self.facts[at].linked.is_empty() {
+                    continue;
+                }
                 let mut source = self.facts[at].clone();
                 if matches!(self.facts.get_index(at), Some((Fact::Phase { .. }, _))) {
                     source.pair = false;
