@@ -13,7 +13,7 @@ use crate::policy::convention::{
 };
 
 use super::evidence::{Answers, Facts, Truth, with_element};
-use super::ratchet::{Sink, Violation};
+use super::violation::{Sink, Violation};
 use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
 use elements::JudgedElement;

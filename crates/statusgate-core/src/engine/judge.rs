@@ -9,7 +9,7 @@ use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
 use super::because::{explained, quoted};
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, facts_of, phase_of, phase_path};
-use super::ratchet::{Sink, Stored, Violation};
+use super::violation::{Sink, Stored, Violation};
 use super::{Cause, Finding, cel, fields, phase};
 
 /// The maximum number of findings of one rule with one action: a list of ten thousand invalid conditions

@@ -31,7 +31,6 @@ pub(crate) mod health;
 mod judge;
 mod mutate;
 mod phase;
-mod ratchet;
 mod reading;
 mod remutate;
 mod review;
@@ -39,6 +38,7 @@ mod standing;
 mod status_write;
 mod transition;
 mod verdict;
+mod violation;
 
 use jiff::Timestamp;
 

@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 
 use super::conditions::same;
 use super::evidence::{Facts, Truth, phase_path};
-use super::ratchet::{Sink, Violation};
+use super::violation::{Sink, Violation};
 use super::{Cause, agreement, fields};
 use crate::language::any_of;
 use crate::model::{Json, Object, is_before_write, parse_rfc3339};

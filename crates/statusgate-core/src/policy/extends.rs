@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::built_in;
+use super::checks::{field_id, member_id};
 use super::convention::{Label, PHASE};
-use super::schema::{field_id, member_id};
 use crate::documents::{ConventionSpec, Merge, Spec};
 use crate::language::Glob;
 use crate::source::tree::{At, Key, Node, Problems, Value, near};

@@ -3,15 +3,15 @@
 
 pub(crate) mod built_in;
 pub mod cel;
+mod checks;
+mod claims;
 mod compile;
 pub mod convention;
 mod document;
 mod extends;
 mod known;
 mod near;
-mod owner;
 mod rules;
-mod schema;
 mod selected;
 mod set;
 
@@ -22,8 +22,8 @@ pub use crate::language::Glob;
 pub use crate::model::Id;
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use cel::CelRule;
+pub(crate) use claims::overlap;
 pub use document::Policy;
-pub(crate) use owner::overlap;
 pub use rules::{DeclaredRule, RuleTable};
 pub(crate) use selected::{Selected, Step};
 pub use set::{Conventions, Defined, PolicySet, Skipped};

@@ -14,11 +14,11 @@ use crate::language::Glob;
 use crate::model::Subject;
 use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 
+use super::claims::Claim;
 use super::convention::{self, Convention};
 use super::extends::{Specs, Whole};
 use super::known::{Known, KnownConvention};
-use super::owner::Claim;
-use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, owner};
+use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, claims, document};
 pub use foreign::Skipped;
 
 /// Conventions by name.
@@ -366,6 +366,6 @@ fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<
         }
         mistakes.extend(problems.into_list());
     }
-    mistakes.extend(owner::check(&claims));
+    mistakes.extend(claims::check(&claims));
     (claims.into_iter().map(|claim| claim.policy).collect(), mistakes)
 }

@@ -2,7 +2,7 @@
 
 use super::super::Cause;
 use super::super::because::{escaped, explained, quoted};
-use super::super::ratchet::{Sink, Violation};
+use super::super::violation::{Sink, Violation};
 use super::keys::{Key, shortened};
 use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
 use crate::language::{Predicate, quoted_if_odd};

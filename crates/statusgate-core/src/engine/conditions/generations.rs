@@ -1,7 +1,7 @@
 //! `observedGeneration`, of conditions and of the object.
 
 use super::super::evidence::Facts;
-use super::super::ratchet::{Sink, Violation};
+use super::super::violation::{Sink, Violation};
 use crate::model::{Json, Object};
 use crate::policy::convention::{Generation, Sanction};
 

@@ -1,6 +1,6 @@
 //! Append-only lists: elements are immutable; only the oldest may be dropped.
 
-use super::super::ratchet::{Sink, Violation};
+use super::super::violation::{Sink, Violation};
 use super::{Path, same};
 use crate::model::Json;
 use crate::policy::convention::History;

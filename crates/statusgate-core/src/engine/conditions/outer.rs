@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::super::because::escaped;
 use super::super::evidence::Facts;
-use super::super::ratchet::{Digest, Sink};
+use super::super::violation::{Digest, Sink};
 use super::elements::JudgedElement;
 use super::keys::{Key, shortened};
 use super::{Circumstances, answers, judge_length, judge_list, wrong_shape};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::super::checks::member_id;
 use super::super::compile::{Compiler, Purpose};
 use super::super::rules::{DeclaredRule, Declarer};
-use super::super::schema::member_id;
 use super::super::{Check, Disposition};
 use super::times::ANYTHING;
 use super::{ConditionList, ConditionType, ElementRule, OuterList};

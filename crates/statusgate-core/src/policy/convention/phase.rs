@@ -2,9 +2,9 @@
 
 use indexmap::IndexMap;
 
+use super::super::checks::kebab;
 use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
-use super::super::schema::kebab;
 use super::super::{Disposition, Id};
 use super::{Moves, PhaseReason, PhaseTimeRules, PhaseValue, RepairStep};
 use crate::documents::{self, warn};

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::super::Disposition;
+use super::super::checks::kebab;
 use super::super::compile::Compiler;
-use super::super::schema::kebab;
 use super::{ConditionList, ConditionType, Presence, ReasonRow, Sanction};
 use crate::language::{Glob, Predicate, Scalar};
 use crate::model::ConditionStatus;
