@@ -41,8 +41,8 @@ pub(super) fn skip(
     (own, skipped)
 }
 
-/// Describes a document that is none of ours. A document with our kind and another group is one of ours with a
-/// mistake.
+/// Describes a document of another program. A StatusPolicy or StatusConvention of another group is `None`: it is a
+/// document of statusgate with a mistake.
 fn what(root: &Node) -> Option<String> {
     if root.member("apiVersion").is_none() && root.member("cases").is_some() {
         return Some("a file of test cases".to_owned());
