@@ -9,6 +9,7 @@ use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::Draft;
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::fields;
+use super::status_write::StatusChange;
 use crate::documents::{CopySource, Origin};
 use crate::language::{MemberOf, Predicate};
 use crate::model::{Json, Object, Pointer, Subject, parse_rfc3339};
@@ -104,8 +105,9 @@ impl Defaults<'_, '_, '_> {
             Filling::SteadyStatus { path, times } => {
                 let (written, stored) = (draft.get(path), self.stored(path));
                 if let (Some(written), Some(stored)) = (written, stored)
-                    && written != stored
-                    && differ_only_in(times, written, stored)
+                    && StatusChange::between(times, written, stored) == StatusChange::Times
+                    // A skipped value cannot be restored.
+                    && stored.is_whole()
                 {
                     draft.set(path, stored.to_value());
                 }
@@ -316,27 +318,5 @@ impl Defaults<'_, '_, '_> {
                 Origin::Generation => metadata.generation.map(Value::from),
             },
         }
-    }
-}
-
-/// Whether two values are equal except for the times of members with these names.
-pub(super) fn differ_only_in(times: &[String], one: &Json<'_>, other: &Json<'_>) -> bool {
-    let is_time = |value: &Json<'_>| value.as_str().and_then(parse_rfc3339).is_some();
-    match (one, other) {
-        (Json::Object(one), Json::Object(other)) => {
-            one.iter().count() == other.iter().count()
-                && one.iter().zip(other.iter()).all(|((name, one), (other_name, other))| {
-                    let may_differ = || times.iter().any(|time| time == name);
-                    name == other_name
-                        && (differ_only_in(times, one, other)
-                            || may_differ() && is_time(one) && is_time(other))
-                })
-        }
-        (Json::Array(one), Json::Array(other)) => {
-            let mut items = one.iter().zip(other);
-            one.len() == other.len() && items.all(|(one, other)| differ_only_in(times, one, other))
-        }
-        // A skipped value cannot be restored.
-        _ => one == other && one.is_whole(),
     }
 }

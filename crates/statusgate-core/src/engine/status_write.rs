@@ -1,10 +1,9 @@
 //! What a write means for the life of an object, for metrics.
 
-use super::defaults::differ_only_in;
 use super::evidence::phase_of;
 use super::health::Health;
 use super::transition::phase_since;
-use crate::model::{Object, Subject, parse_rfc3339};
+use crate::model::{Json, Object, Subject, parse_rfc3339};
 use crate::policy::Policy;
 use crate::policy::convention::{Convention, PhaseRules};
 
@@ -30,6 +29,37 @@ impl StatusChange {
             Self::Times => "times",
             Self::Content => "content",
         }
+    }
+
+    /// How much a value differs from the stored one, where the members with these names may be times.
+    pub(super) fn between(times: &[String], written: &Json<'_>, stored: &Json<'_>) -> Self {
+        let mut some_time_differs = false;
+        match differ_only_in(times, written, stored, &mut some_time_differs) {
+            false => Self::Content,
+            true if some_time_differs => Self::Times,
+            true => Self::None,
+        }
+    }
+}
+
+/// Whether two values are equal except for the times of members with these names.
+fn differ_only_in(times: &[String], one: &Json<'_>, other: &Json<'_>, differs: &mut bool) -> bool {
+    let is_time = |value: &Json<'_>| value.as_str().and_then(parse_rfc3339).is_some();
+    match (one, other) {
+        (Json::Object(one), Json::Object(other)) => one.all_pairs(other, |name, one, other| {
+            differ_only_in(times, one, other, differs) || {
+                let may_differ = times.iter().any(|time| time == name);
+                let differs_here = may_differ && is_time(one) && is_time(other);
+                *differs |= differs_here;
+                differs_here
+            }
+        }),
+        (Json::Array(one), Json::Array(other)) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len()
+                && pairs.all(|(one, other)| differ_only_in(times, one, other, differs))
+        }
+        _ => one == other,
     }
 }
 
@@ -96,13 +126,9 @@ fn place_of(rules: &PhaseRules, phase: Option<&str>) -> usize {
 }
 
 fn change_of(times: &[String], object: &Object<'_>, old: Option<&Object<'_>>) -> StatusChange {
-    let stored = old.and_then(|old| old.status.as_ref());
-    match (&object.status, stored) {
-        (written, stored) if written.as_ref() == stored => StatusChange::None,
+    match (&object.status, old.and_then(|old| old.status.as_ref())) {
         _ if object.has_no_status() && old.is_none_or(Object::has_no_status) => StatusChange::None,
-        (Some(written), Some(stored)) if differ_only_in(times, written, stored) => {
-            StatusChange::Times
-        }
+        (Some(written), Some(stored)) => StatusChange::between(times, written, stored),
         _ => StatusChange::Content,
     }
 }

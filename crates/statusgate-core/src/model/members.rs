@@ -58,6 +58,20 @@ impl<'a> Members<'a> {
         self.0.iter().map(|(name, value)| (name.as_ref(), value.tree()))
     }
 
+    /// Whether two objects have the same names, and all pairs of values are equal as texts or satisfy `test`.
+    pub(crate) fn all_pairs(
+        &self,
+        other: &Self,
+        mut test: impl FnMut(&str, &Json<'a>, &Json<'a>) -> bool,
+    ) -> bool {
+        let mut pairs = self.0.iter().zip(&other.0);
+        self.len() == other.len()
+            && pairs.all(|((name, one), (other_name, other))| {
+                name == other_name
+                    && (one.is_same_text(other) || test(name, one.tree(), other.tree()))
+            })
+    }
+
     /// Whether it has no members.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
