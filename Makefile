@@ -116,6 +116,10 @@ advisories: ## check all crates for known vulnerabilities; downloads the databas
 sbom: ## list all crates of the binary as CycloneDX JSON in target/sbom
 	hack/sbom.sh
 
+.PHONY: hot-functions
+hot-functions: ## list the functions that a server executes, for the layout of the released binary; 20 minutes
+	hack/hot-functions.sh
+
 .PHONY: reproducible
 reproducible: ## build the release twice in different folders and compare the bytes, 10 minutes
 	hack/reproducible.sh
