@@ -61,10 +61,10 @@ if readelf --dynamic --program-headers "$binary" | grep -E 'NEEDED|INTERP' >&2; 
     echo "release-build: $binary is not static" >&2
     exit 1
 fi
-# The names in the list are those of one compiler and of versions of crates.
-hot=$(size --format=sysv "$binary" | awk '$1 == ".text.hot" { print int($2 / 1024) }')
 if [[ $target == x86_64-* ]]; then
+    hot=$(size --format=sysv "$binary" | awk '$1 == ".text.hot" { print int($2 / 1024) }')
     echo "release-build: ${hot:-0} KB of functions are next to one another" >&2
+    # The names in the list are those of one compiler and of versions of crates.
     ((${hot:-0} >= 4000)) || echo 'release-build: warning: hack/hot-functions.txt hardly matches; run `make hot-functions`' >&2
 fi
 # A program with packed relocations and an older glibc crashes at its start.
