@@ -16,23 +16,17 @@ if [[ -z ${CONTROL_PLANE-} ]]; then
     exec hack/with-control-plane.sh "$0"
 fi
 
-work=$(mktemp -d)
-server=
-clean() {
-    [[ -z $server ]] || kill -KILL "$server" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap clean EXIT
-readonly PORT=18443 PROBES=18081
+# shellcheck source=bench/common.sh
+. bench/common.sh
+PORT=$(free_port) PROBES=$(free_port)
 
 # profile NAME ARG...: starts a server in valgrind. SIGTERM writes the profile.
 profile() {
-    valgrind --quiet --tool=callgrind --demangle=no --callgrind-out-file="$work/$1.profile" \
-        "$STATUSGATE" serve --listen 127.0.0.1:$PORT --probe-listen 127.0.0.1:$PROBES --grace 0s "${@:2}" 2>"$work/$1.log" &
-    server=$!
-    until curl --silent --fail http://127.0.0.1:$PROBES/readyz >/dev/null; do
-        kill -0 "$server" || { cat "$work/$1.log" >&2 && exit 1; }
-        sleep 0.2
+    start "$1" valgrind --quiet --tool=callgrind --demangle=no --callgrind-out-file="$work/$1.profile" \
+        "$STATUSGATE" serve --listen "127.0.0.1:$PORT" --probe-listen "127.0.0.1:$PROBES" --grace 0s "${@:2}" 2>"$work/$1.log"
+    until ask "$PROBES" /readyz; do
+        alive "$1"
+        pause 0.2
     done
 }
 
@@ -48,35 +42,35 @@ review() { # CA HOST
             done
         done
     done
-    curl --silent --fail http://127.0.0.1:$PROBES/metrics >/dev/null
+    ask "$PROBES" /metrics
     # A client without TLS.
     ! curl --silent "http://$2:$PORT"
 }
 
-finish() {
+finish() { # NAME
     # The work of timers.
-    sleep 15
-    kill -TERM "$server"
-    wait "$server"
-    server=
+    pause 15
+    kill -TERM "${children[$1]}"
+    wait "${children[$1]}"
+    unset "children[$1]"
 }
 
 "$STATUSGATE" certs --out "$work/certs" >/dev/null
 profile files --tls-cert "$work/certs/tls.crt" --tls-key "$work/certs/tls.key"
 review "$work/certs/ca.crt" localhost
-finish
+finish files
 
 "$STATUSGATE" manifests crds | kubectl apply -f - >/dev/null
 kubectl apply -f deploy/crds/appcat-example.yaml >/dev/null
 kubectl create namespace statusgate-system >/dev/null
 kubectl wait --for=condition=Established crd/statuspolicies.statusgate.dev crd/xvshnpostgresqls.vshn.appcat.vshn.io >/dev/null
 profile cluster --kubeconfig "$KUBECONFIG" --namespace statusgate-system --watch-policies --manage-certificates \
-    --certificate-secret statusgate-tls --manage-webhooks --webhook-url https://127.0.0.1:$PORT
+    --certificate-secret statusgate-tls --manage-webhooks --webhook-url "https://127.0.0.1:$PORT"
 kubectl apply -f deploy/policies/appcat.yaml >/dev/null
 kubectl wait --for=condition=Accepted --timeout=60s statuspolicies --all >/dev/null
 kubectl get secret --namespace statusgate-system statusgate-tls -o jsonpath='{.data.ca\.crt}' | base64 --decode >"$work/ca.crt"
 review "$work/ca.crt" 127.0.0.1
-finish
+finish cluster
 
 # `fn` is a function and `cfn` one that it calls; a name is written at its first use. 'N counts recursive calls.
 names() { # PROFILE
