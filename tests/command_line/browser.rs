@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::command::STATUSGATE;
 
 /// A page that does not show something for so long will not show it.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 /// As root in a container, without requests of its own.
 const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \

@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// A test that waits this long has failed, even on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(10);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// Certificates, files and settings for one server.
 pub(crate) struct Desk {

@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use super::*;
@@ -105,12 +103,9 @@ fn five_hundred_valid_policies_are_compiled_once() {
             "resources": [format!("things{number}")]}]});
         cluster.put(&policy(&format!("p{number:03}")), 1, &spec_of_policy("appcat", &plural));
     }
-    let start = Instant::now();
     let names = cluster.settle();
     assert_eq!((names.len(), cluster.calls), (500, 1));
     assert!(names.is_sorted());
-    // Seconds, because tests are not optimized and the machine may be busy.
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
 #[test]
