@@ -25,7 +25,8 @@ impl<'a> Members<'a> {
     /// The stored name and its value.
     pub fn get_key_value(&self, name: &str) -> Option<(&str, &Json<'a>)> {
         let found = if self.0.len() <= FEW {
-            self.0.iter().find(|(known, _)| known == name)
+            // From the end, where a condition has its type and status, and an object its status.
+            self.0.iter().rfind(|(known, _)| known == name)
         } else {
             self.0.get(self.place(name).ok()?)
         };
