@@ -3,8 +3,8 @@
 #
 #     bench/compare.sh [--webhook validate|mutate] [--size KB] [--seconds N] [--rounds N] OTHER-BINARY      also as `make bench-compare`
 #
-# Results of different runs cannot be compared. Every ratio is the median of the ratios of neighboring rounds. Each build uses its
-# example policies.
+# Results of different runs cannot be compared. Every ratio is the median of the ratios of neighboring rounds. Each round starts both
+# servers anew: the same program, started twice, differs by up to a tenth. Each build uses its example policies.
 set -euo pipefail
 
 usage() {
@@ -39,13 +39,16 @@ other=$(realpath -- "$other")
 
 build >&2
 awk -v bytes=$((size * 1024)) -f "$bench/review.awk" >"$work/review.json"
-start_server other "$other"
-start_server this
-for ((round = 0; round <= rounds; round++)); do
-    for name in other this; do
+for ((round = 1; round <= rounds; round++)); do
+    # Each is the first in every other round.
+    ((round % 2)) && order=(other this) || order=(this other)
+    for name in "${order[@]}"; do
+        start_server "$name" "${!name-}"
+        # The first second is a warm-up.
+        drive_webhook "$name" "$webhook" "$work/review.json" 1
         drive_webhook "$name" "$webhook" "$work/review.json" "$seconds"
-        # The first round is a warm-up.
-        ((round == 0)) || echo "$name $round $line" >>"$work/rounds"
+        echo "$name $round $line" >>"$work/rounds"
+        stop "$name"
     done
 done
 
@@ -59,5 +62,8 @@ awk "$MEDIAN"'
             this[i] = cpu["this", i]
             ratio[i] = this[i] / other[i]
         }
-        printf "CPU us a review: other %.1f, this %.1f; this / other %.3f\n", median(other, rounds), median(this, rounds), median(ratio, rounds)
+        printf "CPU us a review: other %.1f, this %.1f; ", median(other, rounds), median(this, rounds)
+        # The median sorts the ratios.
+        printf "this / other %.3f", median(ratio, rounds)
+        printf ", half of the rounds from %.3f to %.3f\n", ratio[int((rounds + 3) / 4)], ratio[int((3 * rounds + 3) / 4)]
     }' "$work/rounds"
