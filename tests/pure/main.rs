@@ -22,6 +22,7 @@ mod lint;
 mod map_values;
 mod messages;
 mod nested_lists;
+mod pointers;
 mod policies;
 #[path = "../support/mod.rs"]
 mod support;

@@ -337,3 +337,54 @@ fn an_unreadable_file_hides_no_error_in_other_files() {
     }
     assert!(!error.contains("unknown convention"), "it may be in the others: {error}");
 }
+
+const POLICY: &str = "# Mine.\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\n\
+     spec: {convention: mine, resources: [{apiGroups: [a.io], apiVersions: [v1], resources: [things, thongs]}]}\n";
+
+const CONVENTION: &str = "# Two phases.\napiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: mine}\n\
+     spec: {phase: {path: /status/phase, values: [{phase: Up}, {phase: Down}]}}\n";
+
+#[test]
+fn documents_of_other_programs_are_skipped_and_named() {
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\n";
+    let all = format!("{deployment}---\n{CONVENTION}---\n{POLICY}");
+    let cases = Source::new("cases.yaml", "convention: mine\ncases: []\n");
+    let policies = PolicySet::compile(&[Source::new("all.yaml", all), cases]).unwrap();
+    assert_eq!(policies.names().collect::<Vec<_>>(), ["p"]);
+    let skipped: Vec<String> = policies.skipped().iter().map(ToString::to_string).collect();
+    let note = |what: &str| format!("note: skipped: this is {what}, not a policy or convention");
+    let expected = [
+        format!("all.yaml:1:1: {}", note("a Deployment of apps/v1")),
+        format!("cases.yaml:1:1: {}", note("a file of test cases")),
+    ];
+    assert_eq!(skipped, expected);
+    // A list with a policy is one of statusgate, and so is its kind in another group.
+    for text in [
+        "apiVersion: v1\nkind: List\nitems: [{kind: StatusPolicy}]\n".to_owned(),
+        POLICY.replace("statusgate.dev", "statusgate.io"),
+    ] {
+        assert!(PolicySet::compile(&[Source::new("own.yaml", text)]).is_err());
+    }
+}
+
+#[test]
+fn a_convention_is_shown_to_the_letter_and_without_its_neighbors() {
+    let given = [Source::new("all.yaml", format!("{POLICY}---\n{CONVENTION}---\n{POLICY}"))];
+    assert_eq!(PolicySet::document(&given, "mine").as_deref(), Some(CONVENTION));
+    assert_eq!(PolicySet::document(&given, "p"), None, "a policy is no convention");
+    let built_in = PolicySet::document(&given, "appcat").unwrap();
+    assert!(built_in.contains("kind: StatusConvention") && built_in.contains('#'), "{built_in}");
+}
+
+#[test]
+fn a_mistake_in_a_selector_has_the_place_of_the_name() {
+    let given = [Source::new("all.yaml", format!("{CONVENTION}---\n{POLICY}"))];
+    let mistake = |policy| {
+        PolicySet::mistake_in_selector(&given, policy, (0, "resources", 1), "no thongs".to_owned())
+    };
+    assert_eq!(mistake("mine"), None, "a convention has no selectors");
+    let found = Diagnostics::new(&given, vec![mistake("p").unwrap()]);
+    let (file, line, column) = found.place(&found.list()[0]);
+    let text = given[0].text.lines().nth(line - 1).unwrap();
+    assert_eq!((file, &text[column - 1..][..6]), ("all.yaml", "thongs"));
+}

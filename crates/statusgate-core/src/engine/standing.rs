@@ -131,6 +131,20 @@ mod tests {
     }
 
     #[test]
+    fn admissible_phases_are_those_or_all_but_the_others() {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let policy = policies.policies().iter().find(|policy| *policy.name == *"appcat").unwrap();
+        let resource = Resource { resource: "xvshnredis".into(), ..Resource::default() };
+        let words = |status: &str| {
+            let object = Object::parse(status).unwrap();
+            Standing::of(policy, &object, &resource).unwrap().admissible_in_words()
+        };
+        assert_eq!(words("{}"), "all but Deleting");
+        let unready = r#"{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}"#;
+        assert_eq!(words(unready), "all but Deleting, Ready");
+    }
+
+    #[test]
     fn an_object_that_is_being_deleted_becomes_deleting_without_a_contradiction() {
         let (_, admissible, contradiction, instead) = standing(
             r#"{"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}, "status":
