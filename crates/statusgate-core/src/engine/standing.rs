@@ -85,14 +85,20 @@ mod tests {
 
     use super::*;
 
-    fn standing(object: &str) -> (Option<String>, String, Option<String>, Option<String>) {
+    /// Asks the standing of an object under the example policy of AppCat.
+    fn asked<T>(object: &str, ask: impl Fn(Standing<'_>) -> T) -> T {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let policy = policies.policies().iter().find(|policy| *policy.name == *"appcat").unwrap();
         let object = Object::parse(object).unwrap();
         let resource = Resource { resource: "xvshnredis".into(), ..Resource::default() };
-        let standing = Standing::of(policy, &object, &resource).unwrap();
-        let instead = standing.instead.map(str::to_owned);
-        (standing.phase, standing.admissible.join(" "), standing.contradiction, instead)
+        ask(Standing::of(policy, &object, &resource).unwrap())
+    }
+
+    fn standing(object: &str) -> (Option<String>, String, Option<String>, Option<String>) {
+        asked(object, |standing| {
+            let instead = standing.instead.map(str::to_owned);
+            (standing.phase, standing.admissible.join(" "), standing.contradiction, instead)
+        })
     }
 
     const ANY: &str = "Failed Provisioning Maintenance Scaling Degraded Ready Unknown";
@@ -132,13 +138,7 @@ mod tests {
 
     #[test]
     fn admissible_phases_are_those_or_all_but_the_others() {
-        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        let policy = policies.policies().iter().find(|policy| *policy.name == *"appcat").unwrap();
-        let resource = Resource { resource: "xvshnredis".into(), ..Resource::default() };
-        let words = |status: &str| {
-            let object = Object::parse(status).unwrap();
-            Standing::of(policy, &object, &resource).unwrap().admissible_in_words()
-        };
+        let words = |object: &str| asked(object, |standing| standing.admissible_in_words());
         assert_eq!(words("{}"), "all but Deleting");
         let unready = r#"{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}"#;
         assert_eq!(words(unready), "all but Deleting, Ready");
