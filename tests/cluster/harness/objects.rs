@@ -3,7 +3,7 @@
 //! Plain JSON, because a typed object would hide the difference between a null member and an absent one.
 
 use http::Request as HttpRequest;
-use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{Request, Status};
 use kube::{Client, Error};
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ impl Objects {
     }
 
     pub(crate) async fn list(&self) -> Outcome {
-        self.send(self.request.list(&kube::api::ListParams::default())).await
+        self.send(self.request.list(&ListParams::default())).await
     }
 
     /// Server-side apply of the main resource.
@@ -140,6 +140,12 @@ impl Objects {
 
     pub(crate) async fn delete(&self, name: &str) -> Outcome {
         self.send(self.request.delete(name, &DeleteParams::default())).await
+    }
+
+    /// Deletes all objects of the path of this kind.
+    pub(crate) async fn delete_all(&self) -> Outcome {
+        self.send(self.request.delete_collection(&DeleteParams::default(), &ListParams::default()))
+            .await
     }
 
     /// PUT of the main resource.

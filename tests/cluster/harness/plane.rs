@@ -87,18 +87,11 @@ impl Plane {
 
     /// Removes what a test may have left.
     pub(crate) async fn empty(&self) {
-        for kind in [MUTATING, VALIDATING, POLICY, CONVENTION, LEASE, COMPOSITE] {
-            self.delete_all(kind).await;
+        let of_statusgate = [MUTATING, VALIDATING, POLICY, CONVENTION, LEASE];
+        for kind in of_statusgate.into_iter().chain([COMPOSITE, CLAIM, WIDGET, GADGET]) {
+            self.objects(kind).delete_all().await.expect("a deletion");
         }
         let _ = self.objects(SECRET).delete("statusgate-tls").await;
-    }
-
-    /// Deletes all objects of a kind.
-    pub(crate) async fn delete_all(&self, kind: Kind) {
-        let objects = self.objects(kind);
-        for object in self.list(kind).await {
-            objects.delete(name_of(&object)).await.expect("a deletion");
-        }
     }
 
     /// All objects of a kind.

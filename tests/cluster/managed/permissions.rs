@@ -11,7 +11,7 @@ use crate::harness::objects::{
     CLUSTER_ROLE, CLUSTER_ROLE_BINDING, COMPOSITE, CONVENTION, Kind, LEASE, MUTATING, POLICY,
     SECRET, VALIDATING, name_of,
 };
-use crate::harness::patience::until;
+use crate::harness::patience::{PATIENCE, until};
 use crate::harness::plane::{Plane, documents};
 use crate::harness::pool::in_own_cluster;
 
@@ -194,7 +194,7 @@ async fn create_convention(plane: &Plane) {
 
 /// Waits until the log has a warning with each text. Returns what is missing after some time.
 async fn missing(texts: &[String], log: impl Fn() -> String) -> Vec<String> {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let log = log();
         let missing = texts.iter().filter(|text| warnings(&log, text) == 0);

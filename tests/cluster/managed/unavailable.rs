@@ -110,7 +110,7 @@ fn without_replicas_and_with_fail_users_can_still_repair_everything_of_statusgat
         let policies = plane.objects(POLICY);
         policies.merge("appcat", json!({"spec": {"enforcement": "Warn"}})).await.unwrap();
         policies.delete("appcat").await.unwrap();
-        plane.delete_all(LEASE).await;
+        plane.objects(LEASE).delete_all().await.unwrap();
         let label = json!({"metadata": {"labels": {"a": "b"}}});
         plane.objects(NAMESPACE).merge("statusgate-system", label.clone()).await.unwrap();
         plane.objects(CRD).merge("statuspolicies.statusgate.dev", label.clone()).await.unwrap();

@@ -90,17 +90,17 @@ fn a_rotation_of_the_authority_breaks_no_handshake() {
             [&a, &b].iter().all(|replica| replica.is_trusted(&place.bundle())).then_some(())
         })
         .await;
-        let mut handshakes = 0;
+        let mut of_both = 0;
         until("a new authority has replaced the first", async || {
-            for replica in [&a, &b] {
-                assert!(replica.is_trusted(&place.bundle()), "after {handshakes} handshakes");
-                handshakes += 1;
-            }
             let authorities = place.authorities().await;
+            for replica in [&a, &b] {
+                assert!(replica.is_trusted(&place.bundle()), "{} authorities", authorities.len());
+            }
+            of_both += usize::from(authorities.len() == 2);
             (authorities.len() == 1 && authorities != first).then_some(())
         })
         .await;
-        assert!(handshakes > 50, "{handshakes}");
+        assert!(of_both > 0, "the authorities overlap");
         for replica in [&a, &b] {
             assert!(replica.is_trusted(&place.bundle()));
         }

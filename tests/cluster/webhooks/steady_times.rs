@@ -1,10 +1,8 @@
 //! A controller that writes a new time whenever its object changes, without `steady-times` and with it.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use super::cluster::in_cluster;
 use super::registration::{FailurePolicy, Registration};
@@ -21,8 +19,8 @@ fn steady_times_ends_the_loop_of_a_controller_that_changes_only_times() {
         let name = registration.object(cluster, COMPOSITE).await;
         let objects = cluster.operator(COMPOSITE);
         let mut controller = Controller { objects: &objects, name: &name, second: 0 };
-        controller.write().await;
-        let without = controller.run().await;
+        let without = controller.run(20).await;
+        assert_eq!(without, 20);
 
         let policy = fs::read_to_string(server.home().policy()).unwrap();
         let steady =
@@ -34,9 +32,7 @@ fn steady_times_ends_the_loop_of_a_controller_that_changes_only_times() {
             (written["status"] == stored["status"]).then_some(())
         })
         .await;
-        let with = controller.run().await;
-        println!("resourceVersions a minute: {} without, {} with", without * 12, with * 12);
-        assert!(without > 20, "{without}");
+        let with = controller.run(20).await;
         assert!(with <= 1, "{with}");
         let changed = json!({"instanceNamespace": "n"});
         let written = objects.merge_status(&name, changed).await.unwrap();
@@ -51,20 +47,17 @@ struct Controller<'c> {
 }
 
 impl Controller<'_> {
-    /// Runs for five seconds: writes at its start and after each change of the object. Returns how many
-    /// versions of the object were stored.
-    async fn run(&mut self) -> u32 {
-        let end = Instant::now() + Duration::from_secs(5);
+    /// Writes at its start and after each change of the object, until it has seen no change after its last
+    /// write or so many versions. Returns how many it has seen.
+    async fn run(&mut self, most: u32) -> u32 {
         let (mut seen, mut versions) = (self.version().await, 0);
-        self.write().await;
-        while Instant::now() < end {
+        while versions < most {
+            self.write().await;
             let version = self.version().await;
             if version == seen {
-                sleep(Duration::from_millis(5)).await;
-                continue;
+                break;
             }
             (seen, versions) = (version, versions + 1);
-            self.write().await;
         }
         versions
     }
