@@ -30,36 +30,40 @@ pub(super) struct ReceivedBody {
 
 /// Reads a complete body.
 ///
-/// `expects_continue`: the client sent `Expect: 100-continue`. It sends its body only after the
-/// server starts to read, so a rejection needs no [`discard`].
+/// `expects_continue`: the client sent `Expect: 100-continue`.
 pub(super) async fn read(
     mut body: Body,
     expects_continue: bool,
     limits: &BodyLimits,
 ) -> Result<ReceivedBody, Rejection> {
-    let announced = body.size_hint().exact();
-    let reading = async {
-        if announced.is_some_and(|announced| announced > limits.bytes as u64) {
-            return Err(Rejection::TooLarge(limits.bytes));
-        }
-        collect(&mut body, limits).await
-    };
+    if body.size_hint().exact().is_some_and(|announced| announced > limits.bytes as u64) {
+        let rejection = Rejection::TooLarge(limits.bytes);
+        discard_unread(body, expects_continue, rejection).await;
+        return Err(rejection);
+    }
     // `timeout` polls the body before it starts its timer, so a body that arrived with its head,
     // as small ones do, costs no timer.
-    let received = timeout(limits.timeout, reading).await.unwrap_or(Err(Rejection::Slow));
-    if let Err(rejection @ (Rejection::TooLarge(_) | Rejection::Overloaded(_))) = received
-        && !expects_continue
-    {
+    let received = timeout(limits.timeout, collect(&mut body, limits)).await;
+    let received = received.unwrap_or(Err(Rejection::Slow));
+    if let Err(rejection @ (Rejection::TooLarge(_) | Rejection::Overloaded(_))) = received {
         discard(body, rejection).await;
     }
     received
+}
+
+/// Discards a body of which nothing was read. A client that sent `Expect: 100-continue` has not sent it, and does
+/// not after a rejection.
+pub(super) async fn discard_unread(body: Body, expects_continue: bool, rejection: Rejection) {
+    if !expects_continue {
+        discard(body, rejection).await;
+    }
 }
 
 /// Reads and drops the rest of a body, within limits.
 ///
 /// Closing a socket with unread bytes sends a reset, and a reset discards the response on its way to
 /// the client. A 503 would become a broken connection, which the API server does not retry.
-pub(super) async fn discard(mut body: Body, rejection: Rejection) {
+async fn discard(mut body: Body, rejection: Rejection) {
     let mut left = DISCARDED_BYTES;
     let reading = async {
         while let Some(Ok(frame)) = body.frame().await {

@@ -120,9 +120,7 @@ async fn read(
     let body = request.into_body();
     let Some(share) = handler.in_flight.take(1) else {
         let rejection = Rejection::Overloaded(Overload::Requests);
-        if !expects_continue {
-            body::discard(body, rejection).await;
-        }
+        body::discard_unread(body, expects_continue, rejection).await;
         return Err(rejection);
     };
     Ok((body::read(body, expects_continue, &handler.bodies).await?, share))

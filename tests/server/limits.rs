@@ -114,6 +114,18 @@ async fn a_client_that_expects_100_continue_gets_it_or_the_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_rejected_while_it_is_read_gets_its_answer_after_100_continue() {
+    let desk = Desk::new();
+    let served = desk.start(|settings| settings.limits.held_bytes = 1000).await;
+    let body = " ".repeat(8 << 20);
+    let mut client = served.connect().await;
+    client.send(&expecting(body.len())).await;
+    assert_eq!(client.answer().await.status, 100);
+    client.send(&body).await;
+    assert_eq!(client.answer().await.status, 503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn above_the_limit_a_connection_waits_and_probes_are_answered() {
     let desk = Desk::new();
     let served = desk.start(|settings| settings.limits.max_connections = 1).await;
