@@ -179,7 +179,6 @@ bench-compare: ## compare the cost of a review with another build: OTHER=BINARY
 
 .PHONY: bench-conventions
 bench-conventions: ## measure judging, reviews and loading for each built-in convention
-	$(CARGO) run --release --example judging
 	bench/conventions.sh
 
 .PHONY: bench-e2e

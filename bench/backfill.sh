@@ -41,8 +41,6 @@ done
 readonly RESOURCE=/apis/test.statusgate.dev/v1/gadgets
 readonly PHASE='[{"op":"add","path":"/status/phase","value":"Unknown"}]'
 readonly RESET='[{"op":"add","path":"/status","value":{"instanceNamespace":"n"}}]'
-patch_loop=$target/examples/patch_loop
-list_server=$target/examples/list_server
 
 # hack/control-plane.sh ends when its stdin closes: a pipe of this script.
 start_control_plane() {
@@ -188,6 +186,8 @@ memory() {
     stop list
 }
 
-compile --bin statusgate --example patch_loop --example list_server
+statusgate=$(compile statusgate)
+patch_loop=$(compile patch_loop)
+list_server=$(compile list_server)
 memory
 speed

@@ -3,7 +3,7 @@
 #
 #     bench/burst.sh [BINARY]...             also as a part of `make bench`
 #
-# Without a BINARY, the static binary of the image. A missed target is printed, but is not an error.
+# Without a BINARY, the one that users run. A missed target is printed, but is not an error.
 set -euo pipefail
 
 # shellcheck source=bench/common.sh
@@ -39,7 +39,7 @@ burst() { # SERVER FILE
 
 binaries=("$@")
 if [[ ${#binaries[@]} -eq 0 ]]; then
-    binaries=("$("$root/hack/release-build.sh")")
+    binaries=("$(compile statusgate)")
 fi
 "$root/hack/packages.sh" wrk curl
 "${binaries[0]}" certs --out "$work/certs" >/dev/null

@@ -52,7 +52,7 @@ measure() {
         }' "$work/times"
 }
 
-compile --bin statusgate >&2
+statusgate=$(compile statusgate)
 [[ -x /usr/bin/time ]] || "$root/hack/packages.sh" time >&2
 generate() { awk -v objects="$objects" -v shape="$1" -v bad="$2" -f "$bench/check.awk"; }
 generate documents 0 >"$work/clean.yaml"

@@ -4,10 +4,6 @@
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck disable=SC2034  # for the scripts
 bench=$root/bench
-# A relative CARGO_TARGET_DIR is relative to the folder where cargo runs.
-target=$(cd -- "$root" && realpath -m -- "${CARGO_TARGET_DIR:-target}")/${PROFILE:=release}
-statusgate=$target/statusgate
-null_server=$target/examples/null_server
 work=$(mktemp -d)
 declare -A children=()
 
@@ -100,11 +96,19 @@ all_allowed() { # SERVER REQUESTS DECISIONS, both as patterns of a metric
     die "of $all requests to $1, $good were allowed without a word"
 }
 
-# compile TARGET...: only the numbers of the release profile matter. PROFILE=debug is for bench/smoke.sh.
-compile() { [[ -n ${BUILT-} ]] || (cd "$root" && cargo build --profile "${PROFILE/debug/dev}" "$@"); }
+# compile NAME: builds statusgate or a program of examples/ as a release is built, and prints its path. BUILT is the folder of another
+# build; then nothing is compiled.
+compile() {
+    local example=${1#statusgate}
+    if [[ -n ${BUILT-} ]]; then
+        echo "$BUILT/${example:+examples/}$1"
+    else
+        EXAMPLE=$example "$root/hack/release-build.sh"
+    fi
+}
 
 build() {
-    compile --bin statusgate --example null_server
+    statusgate=$(compile statusgate)
     "$root/hack/packages.sh" wrk curl
     "$statusgate" certs --out "$work/certs" >/dev/null
 }

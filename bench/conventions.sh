@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Measures a complete review for each built-in convention: over TLS, as in `make bench`, with the reviews of examples/judging.rs. They
+# Measures judging and loading for each built-in convention (examples/judging.rs), and complete reviews over TLS, as in `make bench`. They
 # have 11 KB and the typical number of conditions of the convention.
 #
-#     bench/conventions.sh [--seconds N] [--rounds N]             also as a part of `make bench-conventions`
+#     bench/conventions.sh [--seconds N] [--rounds N]             also as `make bench-conventions`
 #
 # One server runs all conventions in turn, in rounds. Every ratio is the median over the rounds. A missed target is printed, but is
 # not an error. An answer with a finding is an error.
@@ -23,10 +23,11 @@ seconds=1 rounds=7
 seconds_and_rounds "$@"
 
 build >&2
-compile --example judging >&2
+judging=$(compile judging)
 # It fails for a review with a finding.
+"$judging"
 mkdir "$work/reviews"
-"$target/examples/judging" "$work/reviews"
+"$judging" "$work/reviews"
 # shellcheck disable=SC2034  # for start_server
 policies=$work/reviews/policies.yaml
 start_server statusgate

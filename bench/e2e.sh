@@ -212,6 +212,7 @@ measure() {
 }
 
 build >&2
+null_server=$(compile null_server)
 start_control_plane
 create_objects
 printf 'API server %s, %d objects, %d connections, %d rounds of %d s each; %s CPUs, load %s\n' \

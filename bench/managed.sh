@@ -12,7 +12,6 @@ while (($#)); do
     esac
 done
 cd "$here/.."
-PROFILE=${PROFILE:-release}
-[[ -n ${BUILT-} ]] || cargo build --profile "${PROFILE/debug/dev}" --bin statusgate
-export STATUSGATE=${CARGO_TARGET_DIR:-$PWD/target}/$PROFILE/statusgate COUNT=$count SECONDS_IDLE=$seconds
+if [[ -n ${BUILT-} ]]; then STATUSGATE=$BUILT/statusgate; else STATUSGATE=$(hack/release-build.sh); fi
+export STATUSGATE COUNT=$count SECONDS_IDLE=$seconds
 exec hack/with-control-plane.sh bench/managed-run.sh

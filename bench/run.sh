@@ -128,6 +128,7 @@ measure_start() {
 }
 
 build >&2
+null_server=$(compile null_server)
 for kb in "${sizes[@]}"; do awk -v bytes=$((kb * 1024)) -f "$bench/review.awk" >"$work/review-$kb.json"; done
 
 printf '\n%d connections, %d rounds of %d s for each server; %s CPUs, load %s\n\n' \

@@ -5,8 +5,7 @@
 #     bench/smoke.sh             also as `make bench-smoke`
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-export PROFILE=debug AT_ONCE=1 COUNTS="1 3" ROUNDS=1 REVIEWS=5
-statusgate=${CARGO_TARGET_DIR:-target}/debug/statusgate
+export AT_ONCE=1 COUNTS="1 3" ROUNDS=1 REVIEWS=5
 short=(--seconds 1 --rounds 1)
 
 work=$(mktemp -d)
@@ -25,7 +24,8 @@ smoke() {
 
 hack/packages.sh wrk curl time # first, so that two benchmarks do not install at once
 cargo build --bin statusgate --examples
-export BUILT=1 # no benchmark builds: that would exchange the program under the other one
+BUILT=$(realpath -- "${CARGO_TARGET_DIR:-target}")/debug
+export BUILT # no benchmark builds: that would exchange the program under the other one
 failed=0
 # Two at once, because those on an API server wait most of the time.
 beside() {
@@ -36,11 +36,10 @@ beside bench/e2e.sh "${short[@]}" --objects 10 --connections 2
 beside bench/conventions.sh "${short[@]}"
 beside bench/managed.sh --policies 3 --seconds 1
 beside bench/run.sh "${short[@]}" --size 4
-beside bench/burst.sh "$statusgate"
+beside bench/burst.sh "$BUILT/statusgate"
 beside bench/policies.sh "${short[@]}"
-beside bench/compare.sh "${short[@]}" "$statusgate"
+beside bench/compare.sh "${short[@]}" "$BUILT/statusgate"
 beside bench/backfill.sh --rounds 1 --objects 20 --many 1
-beside "$(dirname "$statusgate")"/examples/judging
 beside bench/check.sh --objects 100 --rounds 1
 while [[ -n $(jobs -p) ]]; do
     wait -n || failed=1

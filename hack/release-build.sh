@@ -3,6 +3,7 @@
 #
 #     hack/release-build.sh                            for this machine
 #     hack/release-build.sh aarch64-unknown-linux-gnu  needs this target of Rust, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
+#     EXAMPLE=null_server hack/release-build.sh        a program of examples/, built in the same way
 #
 # The binary is static, has the list of its crates in the section .dep-v0 (for `cargo audit bin` and image scanners), and does not depend on
 # the folders of the build.
@@ -12,6 +13,10 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 host=$(rustc --print host-tuple)
 target=${1-$host}
 build=$(realpath --canonicalize-missing -- "${CARGO_TARGET_DIR:-target}")
+program=(--bin statusgate) source=src/main.rs binary=$build/$target/release/statusgate
+if [[ -n ${EXAMPLE-} ]]; then
+    program=(--example "$EXAMPLE") source=examples/$EXAMPLE.rs binary=$build/$target/release/examples/$EXAMPLE
+fi
 auditable=$(hack/tool.sh cargo-auditable)
 
 # Messages of panics contain paths of source files. The separator is the one of CARGO_ENCODED_RUSTFLAGS, so paths may contain spaces.
@@ -36,7 +41,7 @@ if [[ $target == x86_64-* ]]; then
     } >target/hot-functions.ld
     flags+=(-C link-arg=-Wl,--script=target/hot-functions.ld)
     # Cargo does not know that the program depends on the list.
-    [[ hack/hot-functions.txt -ot $build/$target/release/statusgate ]] || touch src/main.rs
+    [[ hack/hot-functions.txt -ot $binary ]] || touch "$source"
 fi
 CARGO_ENCODED_RUSTFLAGS=$(printf '%s\x1f' "${flags[@]}")
 export CARGO_ENCODED_RUSTFLAGS=${CARGO_ENCODED_RUSTFLAGS%$'\x1f'}
@@ -53,20 +58,20 @@ export RUSTC_WORKSPACE_WRAPPER=${auditable##*/}
 export CARGO_AUDITABLE_ORIG_ARGS='{"offline":false,"locked":true,"frozen":false,"config":[]}'
 
 # Without --target, the flags would also apply to procedural macros. These are shared libraries, which crt-static does not allow.
-"${CARGO:-cargo}" build --release --locked --bin statusgate --target "$target" >&2
+"${CARGO:-cargo}" build --release --locked "${program[@]}" --target "$target" >&2
 
-binary=$build/$target/release/statusgate
 # A binary that needs a shared library does not start in an empty image.
 if readelf --dynamic --program-headers "$binary" | grep -E 'NEEDED|INTERP' >&2; then
     echo "release-build: $binary is not static" >&2
     exit 1
 fi
-if [[ $target == x86_64-* ]]; then
+# The list has the functions of statusgate.
+if [[ $target == x86_64-* && -z ${EXAMPLE-} ]]; then
     hot=$(size --format=sysv "$binary" | awk '$1 == ".text.hot" { print int($2 / 1024) }')
     echo "release-build: ${hot:-0} KB of functions are next to one another" >&2
     # The names in the list are those of one compiler and of versions of crates.
     ((${hot:-0} >= 4000)) || echo 'release-build: warning: hack/hot-functions.txt hardly matches; run `make hot-functions`' >&2
 fi
 # A program with packed relocations and an older glibc crashes at its start.
-[[ $target != "$host" ]] || "$binary" --version >&2
+[[ $target != "$host" || -n ${EXAMPLE-} ]] || "$binary" --version >&2
 echo "$binary"
