@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
 use crate::cluster::Target;
-use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit, json};
+use crate::cluster::audit::{AuditError, Findings, Judged, Plan, ReportCounts, Store, audit, json};
 use crate::telemetry::with_causes;
 use crate::values;
 use statusgate_core::engine::Action;
@@ -126,7 +126,7 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let printed = printed.and_then(|()| print(args, &findings));
     if let Some(store) = &mut store {
         let stored = write(args, &survey, store, &findings).await?;
-        let Stored { written, deleted, failures, .. } = stored;
+        let ReportCounts { written, deleted, failures, .. } = stored;
         say(format_args!("{written} reports written, {deleted} deleted"));
         fail_with(failures.iter().map(|failure| anyhow::Error::msg(with_causes(failure))))?;
     }
@@ -179,7 +179,7 @@ async fn write(
     survey: &Survey,
     store: &mut Store,
     findings: &Findings,
-) -> anyhow::Result<Stored> {
+) -> anyhow::Result<ReportCounts> {
     // An error in a policy must not delete the stored reports.
     if survey.targets.is_empty() {
         bail!("no report was written: no resource could be judged");

@@ -13,7 +13,7 @@ use super::policies::judging;
 use super::signals::Signals;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
+use crate::cluster::backfill::{BackfillError, BackfillRun, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{CheckResult, Cluster, Level, precheck};
 use crate::files;
 use crate::values;
@@ -89,7 +89,7 @@ async fn backfill(
     };
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
     let mut reporter = Reporter::new(args, Arc::clone(&policies), total);
-    let run = Backfill::new(&survey.cluster, policies, plan, &mut journal, &mut reporter, stop);
+    let run = BackfillRun::new(&survey.cluster, policies, plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
     conclude(args, &survey.unavailable, end)?;

@@ -10,7 +10,7 @@ use super::backfill::Args;
 use super::output::{Output, diff_line, stdout};
 use super::progress::Progress;
 use super::{say, table};
-use crate::cluster::backfill::{Audience, Named, Outcome, Report, StatusChange};
+use crate::cluster::backfill::{Audience, ChangedValue, Named, ObjectReport, Outcome};
 use crate::cluster::{Target, object_path};
 use statusgate_core::policy::PolicySet;
 
@@ -65,7 +65,7 @@ impl<'a> Reporter<'a> {
         self.totals.entry((names, target.kind.clone())).or_default()
     }
 
-    fn text(&self, target: &Target, report: &Report) -> Option<String> {
+    fn text(&self, target: &Target, report: &ObjectReport) -> Option<String> {
         if self.args.output == Output::Json {
             let policies = self.policies.names_of(&report.policies).collect::<Vec<_>>();
             return Some(json_line(target, report, &policies, self.args.dry_run));
@@ -87,7 +87,7 @@ impl<'a> Reporter<'a> {
 }
 
 impl Audience for Reporter<'_> {
-    fn object(&mut self, target: &Target, report: &Report) -> io::Result<()> {
+    fn object(&mut self, target: &Target, report: &ObjectReport) -> io::Result<()> {
         let totals = self.totals(target, &report.policies);
         let column = match report.outcome {
             Outcome::Patched => PATCHED,
@@ -142,9 +142,9 @@ const COLUMNS: [&str; 8] =
     [PATCHED, REPAIRED, "unchanged", EARLIER, "deleted", CONFLICTS, REJECTED, FAILED];
 
 /// The changes, one per line, the old value before the new one.
-fn diff(changes: &[StatusChange]) -> String {
+fn diff(changes: &[ChangedValue]) -> String {
     let mut text = String::new();
-    for StatusChange { path, old, new } in changes {
+    for ChangedValue { path, old, new } in changes {
         for (sign, value) in [('-', old), ('+', new)] {
             if let Some(value) = value {
                 text.push_str(&format!("\n{}", diff_line(&format!("  {sign} {path}: {value}"))));
@@ -154,7 +154,7 @@ fn diff(changes: &[StatusChange]) -> String {
     text
 }
 
-fn json_line(target: &Target, report: &Report, policies: &[&str], dry_run: bool) -> String {
+fn json_line(target: &Target, report: &ObjectReport, policies: &[&str], dry_run: bool) -> String {
     let Named { namespace, name, uid, .. } = &report.object;
     let (outcome, reason) = match &report.outcome {
         Outcome::Patched if dry_run => ("toPatch", None),
@@ -200,16 +200,16 @@ mod tests {
         args: Args,
     }
 
-    fn report(outcome: Outcome) -> Report {
+    fn report(outcome: Outcome) -> ObjectReport {
         let (namespace, name) = ("n".to_owned(), "one".to_owned());
         let object = Named { namespace, name, uid: "u".to_owned(), ..Named::default() };
         let (policies, changes) = (Vec::new(), Vec::new());
-        Report { object, policies, outcome, repair: None, conflicts: 1, changes }
+        ObjectReport { object, policies, outcome, repair: None, conflicts: 1, changes }
     }
 
     #[test]
     fn a_diff_has_the_old_value_before_the_new_one() {
-        let change = |path: &str, old: Option<Value>, new: Option<Value>| StatusChange {
+        let change = |path: &str, old: Option<Value>, new: Option<Value>| ChangedValue {
             path: path.to_owned(),
             old,
             new,

@@ -8,7 +8,7 @@ use anyhow::bail;
 use jiff::Timestamp;
 
 use super::action::{FailOn, LIMITS, fail_on, one_of};
-use super::entry::Entry;
+use super::entry::ObjectEntry;
 use super::filter::Filter;
 use super::input::Input;
 use super::output::stdout;
@@ -275,7 +275,7 @@ impl<'d> Bench<'d> {
         };
         let served = self.plurals.served(manifest.identity, self.policies);
         let subject = request.subject(self.policies, served);
-        let entry = Entry::of(manifest, self.policies, subject.as_ref());
+        let entry = ObjectEntry::of(manifest, self.policies, subject.as_ref());
         let is_unchanged = || status(manifest) == old.as_ref().and_then(status);
         if recorded.is_some() && subject.is_ok() && entry.policies.is_empty() && is_unchanged() {
             return None;
@@ -330,7 +330,7 @@ impl<'d> Bench<'d> {
         let request = Request { identity, object: "{}", old: None, writer, recorded };
         let served = self.plurals.served(identity, self.policies);
         let subject = request.subject(self.policies, served);
-        let mut entry = Entry::of(reference, self.policies, subject.as_ref());
+        let mut entry = ObjectEntry::of(reference, self.policies, subject.as_ref());
         if !entry.policies.is_empty() {
             entry.policies.clear();
             let reason = "the audit event has no object; log it at level RequestResponse";

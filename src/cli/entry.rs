@@ -11,7 +11,7 @@ use statusgate_core::source::{Identity, Manifest, Record, RecordedRequest, one_l
 
 /// One object. These members are stable: docs/check.md describes them.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Entry {
+pub(super) struct ObjectEntry {
     pub(super) file: String,
     /// The line where the object begins, from 1.
     pub(super) line: usize,
@@ -24,7 +24,7 @@ pub(super) struct Entry {
     pub(super) identity: Identity,
     /// The request, if the input records it.
     #[serde(flatten)]
-    pub(super) written: Option<Written>,
+    pub(super) written: Option<WriteRequest>,
     /// The policies that judge it.
     pub(super) policies: Vec<String>,
     /// Why no policy judges it.
@@ -34,14 +34,14 @@ pub(super) struct Entry {
 
 /// The request of a write.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Written {
+pub(super) struct WriteRequest {
     pub(super) user: String,
     operation: &'static str,
     subresource: String,
 }
 
 /// `Kind namespace/name`, and who wrote it.
-impl fmt::Display for Entry {
+impl fmt::Display for ObjectEntry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.identity)?;
         match &self.written {
@@ -51,7 +51,7 @@ impl fmt::Display for Entry {
     }
 }
 
-impl Entry {
+impl ObjectEntry {
     /// The entry of an object, as the subject of the policies.
     pub(super) fn of(
         manifest: &Manifest<'_>,
@@ -64,7 +64,7 @@ impl Entry {
             Err(unfit) => Some(unfit.to_string()),
             Ok(subject) => selecting.is_empty().then(|| policies.why_unselected(subject)),
         };
-        let written = |request: &RecordedRequest| Written {
+        let written = |request: &RecordedRequest| WriteRequest {
             user: request.writer.user.to_string(),
             operation: request.operation.name(),
             subresource: request.subresource.clone(),

@@ -36,7 +36,7 @@ pub(super) struct Filter {
 /// A line of a report.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct ReportLine {
     api_version: String,
     kind: String,
     findings: Vec<LineFinding>,
@@ -49,9 +49,9 @@ struct LineFinding {
 }
 
 /// Group, kind, rule and field. Names and versions change from run to run, indices of lists too.
-type Known = (String, String, String, String);
+type FindingKey = (String, String, String, String);
 
-fn known(api_version: &str, kind: &str, rule: &str, field: &str) -> Known {
+fn known(api_version: &str, kind: &str, rule: &str, field: &str) -> FindingKey {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let is_index = |name: &&str| name.bytes().all(|byte| byte.is_ascii_digit());
     let names = field.split(['[', ']']).filter(|name| !is_index(name));
@@ -90,14 +90,14 @@ impl Filter {
         Ok(removed)
     }
 
-    fn baseline(&self) -> anyhow::Result<HashSet<Known>> {
+    fn baseline(&self) -> anyhow::Result<HashSet<FindingKey>> {
         let mut all = HashSet::new();
         for path in &self.baseline {
             let name = path.display();
             let bytes = read_bytes(path).with_context(|| name.to_string())?;
-            for line in serde_json::Deserializer::from_slice(&bytes).into_iter::<Line>() {
+            for line in serde_json::Deserializer::from_slice(&bytes).into_iter::<ReportLine>() {
                 let line = line.with_context(|| format!("{name} is not a report of -o json"))?;
-                let Line { api_version, kind, findings } = line;
+                let ReportLine { api_version, kind, findings } = line;
                 all.extend(
                     findings.into_iter().map(|LineFinding { rule, field }| {
                         known(&api_version, &kind, &rule, &field)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use serde::Serialize;
 
-use super::entry::Entry;
+use super::entry::ObjectEntry;
 use super::input::Input;
 use super::output::{Output, json_lines, stdout};
 use super::plurals::{Plurals, read_crds};
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 #[derive(Debug, Serialize)]
 struct Record<'m> {
     #[serde(flatten)]
-    entry: Entry,
+    entry: ObjectEntry,
     #[serde(flatten)]
     reading: Reading<'m>,
 }
@@ -109,7 +109,7 @@ impl<'m> Record<'m> {
         let recorded = manifest.record.and_then(source::Record::request);
         let request = Request { identity, object, old: None, writer, recorded };
         let subject = request.subject(policies, plurals.served(identity, policies));
-        let entry = Entry::of(manifest, policies, subject.as_ref());
+        let entry = ObjectEntry::of(manifest, policies, subject.as_ref());
         // Invalid metadata: no policy can judge the object, and kstatus reports an error.
         let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now);
         Ok(Self { entry, reading })

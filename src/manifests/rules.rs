@@ -39,7 +39,7 @@ pub struct Coverage {
 
 /// A resource that a policy names and that has no rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct RuleGap {
     /// The policy.
     pub policy: String,
     /// `widgets.example.org`.
@@ -151,7 +151,7 @@ pub fn rules(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleWith
 }
 
 /// The resources that policies name without `*` and that have no rule.
-pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Gap> {
+pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleGap> {
     let mut gaps = Vec::new();
     for (index, policy) in (0..).zip(policies.policies()) {
         for rule in &policy.resources {
@@ -184,7 +184,7 @@ pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Gap> {
                     (None, None | Some("")) => plural.to_owned(),
                     (None, Some(group)) => format!("{plural}.{group}"),
                 };
-                let gap = Gap { policy: policy.name.to_string(), resource, reason };
+                let gap = RuleGap { policy: policy.name.to_string(), resource, reason };
                 if !gaps.contains(&gap) {
                     gaps.push(gap);
                 }

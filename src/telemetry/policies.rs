@@ -125,10 +125,10 @@ impl Count {
 /// The counters of the loaded policies since each was first loaded. Those of a removed policy or rule go: a cluster
 /// with short-lived policies would collect them without limit.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Store(Arc<Mutex<Known>>);
+pub(super) struct Store(Arc<Mutex<LoadedPolicies>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct LoadedPolicies {
     policies: BTreeMap<Arc<str>, Loaded>,
     /// Policies of one convention share a list of ids, and one of phases.
     lists: HashSet<Ids>,
@@ -174,13 +174,13 @@ impl Store {
         Counters(counters)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, LoadedPolicies> {
         // Counters stay valid when a thread panics between two of them.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl LoadedPolicies {
     fn load(&mut self, before: Option<Loaded>, policy: Declared<'_>) -> Current {
         let (ids, phases) = (self.share(policy.rules), self.share(policy.phases));
         let mut loaded = before.unwrap_or_else(|| {

@@ -12,7 +12,7 @@ use super::super::survey::{Survey, SurveyArgs};
 use super::super::{Outcome, time};
 use super::Args;
 use crate::cluster::CheckResult;
-use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
+use crate::cluster::audit::{Findings, ReportCounts, Row, Store, audit};
 use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
 use crate::telemetry::{AuditGauge, AuditMetrics, GaugeLabels, with_causes};
@@ -127,7 +127,7 @@ impl Watch<'_> {
     async fn write(&mut self, survey: &Survey, findings: &Findings) {
         let Some(store) = &mut self.store else { return };
         let failed = match super::write(self.args, survey, store, findings).await {
-            Ok(Stored { written, unchanged, deleted, failures }) => {
+            Ok(ReportCounts { written, unchanged, deleted, failures }) => {
                 for failure in &failures {
                     tracing::error!(error = with_causes(failure), "a report could not be stored");
                 }

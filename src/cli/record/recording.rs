@@ -20,11 +20,11 @@ use statusgate_core::wire::{AdmissionRequest, respond};
 
 /// The writes so far.
 pub(super) struct Recording<W = File> {
-    state: Mutex<Written<W>>,
+    state: Mutex<RecordingState<W>>,
     failed: Notify,
 }
 
-struct Written<W> {
+struct RecordingState<W> {
     file: W,
     count: usize,
     error: Option<io::Error>,
@@ -32,7 +32,7 @@ struct Written<W> {
 
 impl<W: Write> Recording<W> {
     pub(super) fn new(file: W) -> Self {
-        let state = Written { file, count: 0, error: None };
+        let state = RecordingState { file, count: 0, error: None };
         Self { state: Mutex::new(state), failed: Notify::new() }
     }
 
@@ -69,7 +69,7 @@ impl<W: Write> Recording<W> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, Written<W>> {
+    fn state(&self) -> MutexGuard<'_, RecordingState<W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

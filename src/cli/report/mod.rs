@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use json_patch::PatchOperation;
 use serde::Serialize;
 
-use super::entry::Entry;
+use super::entry::ObjectEntry;
 use super::output::json_lines;
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::PolicySet;
@@ -60,7 +60,7 @@ pub(super) struct Report<'p> {
 #[derive(Debug, Serialize)]
 pub(super) struct Judged {
     #[serde(flatten)]
-    pub(super) entry: Entry,
+    pub(super) entry: ObjectEntry,
     pub(super) findings: Vec<Located>,
     pub(super) patch: Vec<PatchOperation>,
 }
@@ -224,7 +224,7 @@ mod tests {
             let findings = Action::WORST_FIRST
                 .map(|action| Located { found: found(action), place: place.clone() });
             let patch = r#"[{"op":"add","path":"/status/x","value":null}]"#;
-            let entry = Entry {
+            let entry = ObjectEntry {
                 file: manifest.file.to_owned(),
                 line: manifest.line(),
                 document: manifest.document,

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 pub use judge::{Judge, Judged, State};
 pub use report::{REPORT_NAME, Reports};
-pub use store::{Store, Stored};
+pub use store::{ReportCounts, Store};
 pub use tally::{Example, Reason, Row, RuleSums, Tally};
 
 use super::identity::Seen;

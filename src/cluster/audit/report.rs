@@ -26,14 +26,14 @@ pub(super) const API_VERSION: &str = "wgpolicyk8s.io/v1alpha2";
 /// The results for reports, up to a limit.
 #[derive(Debug, Default)]
 pub struct Reports {
-    by_namespace: BTreeMap<String, Report>,
+    by_namespace: BTreeMap<String, NamespaceReport>,
     /// The number of results of all namespaces.
     held: BTreeMap<Action, usize>,
 }
 
 /// The results of one namespace.
 #[derive(Debug, Default)]
-struct Report {
+struct NamespaceReport {
     pass: u64,
     fail: u64,
     warn: u64,
@@ -116,7 +116,7 @@ impl Reports {
     }
 }
 
-impl Report {
+impl NamespaceReport {
     fn held(&self) -> usize {
         self.kept.values().map(Vec::len).sum()
     }

@@ -20,7 +20,7 @@ pub struct Store {
 
 /// The number of reports by result.
 #[derive(Debug, Default)]
-pub struct Stored {
+pub struct ReportCounts {
     /// Written.
     pub written: u64,
     /// Not written again, because an earlier pass wrote the same.
@@ -56,8 +56,8 @@ impl Store {
         cluster: &Cluster,
         reports: &Reports,
         namespace: &str,
-    ) -> Result<Stored, ClusterError> {
-        let mut stored = Stored::default();
+    ) -> Result<ReportCounts, ClusterError> {
+        let mut stored = ReportCounts::default();
         let existing = existing(cluster, namespace).await?;
         let mut wanted = BTreeSet::new();
         // For all reports together: a broken webhook must not delay each of them.
@@ -92,7 +92,7 @@ impl Store {
     }
 }
 
-impl Stored {
+impl ReportCounts {
     /// Adds the failure of one report. Returns a failure of the whole server.
     fn fail(&mut self, error: ClusterError) -> Result<(), ClusterError> {
         if error.is_of_the_server() && error.code() != Some(500) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// One changed value. The patch itself is not a diff: it contains created parents, but not the replaced
 /// values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StatusChange {
+pub struct ChangedValue {
     /// `/status/phase`.
     pub path: String,
     /// The old value, if any.
@@ -21,7 +21,7 @@ pub struct StatusChange {
 }
 
 /// The differences between two values at a path.
-pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<StatusChange> {
+pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<ChangedValue> {
     if old == new {
         return Vec::new();
     }
@@ -32,7 +32,7 @@ pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> V
         (None, Some(Value::Object(new))) if !new.is_empty() => (&nothing, new),
         (old, new) => {
             let (path, old, new) = (path.to_owned(), old.cloned(), new.cloned());
-            return vec![StatusChange { path, old, new }];
+            return vec![ChangedValue { path, old, new }];
         }
     };
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();

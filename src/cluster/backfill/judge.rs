@@ -6,7 +6,7 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{PatchOperation, TestOperation};
 
 use super::change::changes;
-use super::{Outcome, Report, Target};
+use super::{ObjectReport, Outcome, Target};
 use statusgate_core::engine::{Action, PatchFailed, decide};
 use statusgate_core::model::{Json, Metadata, Object, Webhook, Writer};
 use statusgate_core::policy::PolicySet;
@@ -19,7 +19,7 @@ pub const WRITER: &str = "system:serviceaccount:statusgate-system:statusgate-bac
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     /// The result; with a patch, the one after it is written.
-    pub(super) report: Report,
+    pub(super) report: ObjectReport,
     /// A JSON patch that starts with guards.
     pub(super) patch: Option<Bytes>,
 }
@@ -45,7 +45,7 @@ pub(super) fn judge(
     now: Timestamp,
 ) -> Judged {
     let Metadata { namespace, name, uid, resource_version, .. } = &object.metadata;
-    let mut report = Report {
+    let mut report = ObjectReport {
         object: Named {
             namespace: namespace.to_string(),
             name: name.to_string(),
@@ -105,7 +105,7 @@ fn guarded(object: &Named, operations: &[PatchOperation]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StatusChange;
+    use super::super::ChangedValue;
     use super::*;
 
     fn judged(text: &str) -> Judged {
@@ -156,7 +156,7 @@ mod tests {
             judged.report.repair.as_deref(),
             Some("set to \"Provisioning\": phase Ready disagrees: condition Ready is False")
         );
-        let change = |path: &str, old: &str, new: &str| StatusChange {
+        let change = |path: &str, old: &str, new: &str| ChangedValue {
             path: path.to_owned(),
             old: Some(old.into()),
             new: Some(new.into()),

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use change::StatusChange;
+pub use change::ChangedValue;
 pub use journal::{Journal, JournalError};
 pub use judge::{Named, WRITER};
 pub use scope::Scope;
@@ -29,7 +29,7 @@ pub use shard::{Shard, ShardError};
 
 use self::judge::judge;
 use self::pace::Pace;
-use self::write::{Abort, Shared, Written};
+use self::write::{Abort, Shared, WriteResult};
 use self::writers::Writers;
 use super::identity::{Seen, read_object};
 use super::pages::Load;
@@ -76,7 +76,7 @@ pub enum Outcome {
 
 /// One object and its outcome.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct ObjectReport {
     /// The object.
     pub object: Named,
     /// The policies that judged it, by their index in the set.
@@ -88,7 +88,7 @@ pub struct Report {
     /// How often another client wrote it first.
     pub conflicts: u32,
     /// The changes that were made, or would be made.
-    pub changes: Vec<StatusChange>,
+    pub changes: Vec<ChangedValue>,
 }
 
 /// Receives the results.
@@ -97,7 +97,7 @@ pub trait Audience {
     ///
     /// # Errors
     /// When the report cannot be written. This ends the run.
-    fn object(&mut self, target: &Target, report: &Report) -> io::Result<()>;
+    fn object(&mut self, target: &Target, report: &ObjectReport) -> io::Result<()>;
 
     /// A target is skipped because an earlier run finished it, after it wrote this number of objects.
     fn finished_earlier(&mut self, _target: &Target, _patched: u64) {}
@@ -149,7 +149,7 @@ impl BackfillError {
 }
 
 /// A run.
-pub struct Backfill<'a> {
+pub struct BackfillRun<'a> {
     shared: Arc<Shared>,
     journal: &'a mut Journal,
     audience: &'a mut dyn Audience,
@@ -164,7 +164,7 @@ pub struct Backfill<'a> {
     version: Option<String>,
 }
 
-impl<'a> Backfill<'a> {
+impl<'a> BackfillRun<'a> {
     /// Prepares a run. When `stop` turns true, the run ends after the writes in progress.
     pub fn new(
         cluster: &Cluster,
@@ -339,12 +339,12 @@ impl<'a> Backfill<'a> {
             self.writers.take(Arc::clone(target), judged);
             return Ok(());
         }
-        self.record(target, Written { version: None, end: Ok(judged.report) })
+        self.record(target, WriteResult { version: None, end: Ok(judged.report) })
     }
 
     /// Writes the outcome of an object to the journal and the report.
-    fn record(&mut self, target: &Target, written: Written) -> Result<(), BackfillError> {
-        let Written { version, end } = written;
+    fn record(&mut self, target: &Target, written: WriteResult) -> Result<(), BackfillError> {
+        let WriteResult { version, end } = written;
         self.version = version.or_else(|| self.version.take());
         let report = match end {
             Ok(report) => report,

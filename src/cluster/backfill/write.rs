@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::super::identity::read_object;
 use super::judge::{Judged, Named, judge};
 use super::pace::Pace;
-use super::{Outcome, Plan, Report, Target};
+use super::{ObjectReport, Outcome, Plan, Target};
 use crate::cluster::call::{Answer, Call, Reply, is_internal, is_no_request, retry_after};
 use crate::cluster::{Backoff, Cluster, ClusterError, Patience};
 use statusgate_core::policy::PolicySet;
@@ -32,10 +32,10 @@ pub(super) struct Shared {
 }
 
 /// The result for one object.
-pub(super) struct Written {
+pub(super) struct WriteResult {
     /// The resourceVersion after the write.
     pub(super) version: Option<String>,
-    pub(super) end: Result<Report, Abort>,
+    pub(super) end: Result<ObjectReport, Abort>,
 }
 
 /// Why an object and all later ones are not written.
@@ -59,7 +59,7 @@ enum WriteStep {
 
 impl Shared {
     /// Writes an object, with retries.
-    pub(super) async fn write(&self, target: &Target, judged: Judged) -> Written {
+    pub(super) async fn write(&self, target: &Target, judged: Judged) -> WriteResult {
         let mut job = Job {
             shared: self,
             target,
@@ -75,8 +75,8 @@ impl Shared {
             self.hopeless.send_replace(true);
         }
         let Job { judged, conflicts, version, .. } = job;
-        let report = |outcome| Report { outcome, conflicts, ..judged.report };
-        Written { version, end: end.map(report) }
+        let report = |outcome| ObjectReport { outcome, conflicts, ..judged.report };
+        WriteResult { version, end: end.map(report) }
     }
 
     /// Waits, unless the run must end.

@@ -10,14 +10,14 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::Target;
 use super::judge::Judged;
-use super::write::{Shared, Written};
+use super::write::{Shared, WriteResult};
 
 /// The writes in progress and in the queue.
 pub(super) struct Writers {
     shared: Arc<Shared>,
     /// Fair: objects are written in the order of the queue.
     turns: Arc<Semaphore>,
-    tasks: JoinSet<Written>,
+    tasks: JoinSet<WriteResult>,
     most: usize,
 }
 
@@ -54,7 +54,7 @@ impl Writers {
     ///
     /// # Errors
     /// When a write panicked.
-    pub(super) async fn next(&mut self) -> Result<Written, JoinError> {
+    pub(super) async fn next(&mut self) -> Result<WriteResult, JoinError> {
         match self.tasks.join_next().await {
             Some(written) => written,
             None => std::future::pending().await,

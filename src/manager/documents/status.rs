@@ -24,13 +24,13 @@ pub(super) struct StatusWriter {
     shared: SharedRegistry,
     changed: Arc<Notify>,
     /// What was written last, by document.
-    written: BTreeMap<DocumentId, Written>,
+    written: BTreeMap<DocumentId, LastWrites>,
     trouble: Trouble,
 }
 
 /// The last writes of a document.
 #[derive(Default)]
-struct Written {
+struct LastWrites {
     /// The `resourceVersion` before our last write. Nothing is written until the watch has shown another.
     version: String,
     /// The hash of the conditions, when they were written, and how long they are not repeated.
@@ -174,7 +174,7 @@ impl StatusWriter {
     }
 }
 
-impl Written {
+impl LastWrites {
     /// Whether conditions may be written that are not stored.
     fn may_write(&mut self, conditions: &[Condition], is_first: bool) -> bool {
         let differs = *self.differs.get_or_insert_with(Instant::now);

@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
 
 use super::super::writes::{Counts, Labels};
-use super::{Decision, Known, Loaded, Store};
+use super::{Decision, Loaded, LoadedPolicies, Store};
 use statusgate_core::engine::{Action, Change};
 use statusgate_core::model::Webhook;
 
@@ -48,7 +48,7 @@ impl Store {
     }
 }
 
-type Encode = fn(&Known, &mut MetricEncoder<'_>) -> fmt::Result;
+type Encode = fn(&LoadedPolicies, &mut MetricEncoder<'_>) -> fmt::Result;
 
 /// Counters of all policies as one metric.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl EncodeMetric for OfPolicies {
     }
 }
 
-impl Known {
+impl LoadedPolicies {
     fn writes(
         &self,
         encoder: &mut MetricEncoder<'_>,
@@ -81,7 +81,7 @@ impl Known {
     }
 }
 
-fn decisions(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+fn decisions(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     for Loaded { policy, .. } in known.policies.values() {
         for webhook in Webhook::ALL {
             for decision in Decision::ALL {
@@ -98,7 +98,7 @@ fn decisions(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn findings(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+fn findings(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     for Loaded { policy, rules, .. } in known.policies.values() {
         for (rule, counts) in rules.iter() {
             for (action, count) in Action::WORST_FIRST.iter().zip(counts) {
@@ -111,7 +111,7 @@ fn findings(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn changes(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+fn changes(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     for Loaded { policy, .. } in known.policies.values() {
         for (change, count) in Change::ALL.iter().zip(&*policy.changes) {
             let labels = [("policy", &*policy.name), ("change", change.label())];

@@ -43,7 +43,7 @@ pub(crate) fn holds(
     writer: &Writer<'_>,
 ) -> Result<bool, String> {
     let reads = &expression.reads;
-    let mut reader = Reader::default();
+    let mut reader = Converter::default();
     let written = reads.written.as_ref().map(|part| reader.object(object, part)).transpose()?;
     let stored = reads.stored.as_ref().zip(old);
     let stored = stored.map(|(part, old)| reader.object(old, part)).transpose()?;
@@ -186,12 +186,12 @@ impl Container for Texts<'_> {
 
 /// Converts data to CEL values, and counts them. Strings are borrowed.
 #[derive(Debug, Default)]
-struct Reader {
+struct Converter {
     values: u64,
     longest: u64,
 }
 
-impl Reader {
+impl Converter {
     /// An object with its members in the cluster.
     fn object<'v>(
         &mut self,

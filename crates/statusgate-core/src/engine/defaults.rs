@@ -52,13 +52,13 @@ struct Member<'w> {
 }
 
 /// The stored conditions of a list.
-struct Stored<'j, 'a> {
+struct StoredConditions<'j, 'a> {
     rules: Option<&'j ConditionList>,
     by_key: ByKey<'j, 'j, 'a>,
     by_type: ByType<'j, 'a>,
 }
 
-impl<'j, 'a> Stored<'j, 'a> {
+impl<'j, 'a> StoredConditions<'j, 'a> {
     /// The stored element with the same key. Without rules for the list, the one with the same type.
     fn find(&mut self, item: &Json<'_>) -> Option<&'j Json<'a>> {
         let kind = item.get("type").and_then(Json::as_str);
@@ -134,10 +134,10 @@ impl Defaults<'_, '_, '_> {
     }
 
     /// The stored conditions of a list.
-    fn stored_list(&self, list: &Pointer) -> Stored<'_, '_> {
+    fn stored_list(&self, list: &Pointer) -> StoredConditions<'_, '_> {
         let items = self.stored(list).and_then(Json::as_array).unwrap_or_default();
         let (by_key, by_type) = (ByKey::new(items), ByType::new(items));
-        Stored { rules: self.rules_of(list), by_key, by_type }
+        StoredConditions { rules: self.rules_of(list), by_key, by_type }
     }
 
     fn set_members(

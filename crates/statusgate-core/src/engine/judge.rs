@@ -9,7 +9,7 @@ use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
 use super::because::{explained, quoted};
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, facts_of, phase_of, phase_path};
-use super::violation::{Sink, Stored, Violation};
+use super::violation::{Sink, StoredViolations, Violation};
 use super::{Cause, Finding, cel, fields, phase};
 
 /// The maximum number of findings of one rule with one action: a list of ten thousand invalid conditions
@@ -65,7 +65,7 @@ struct Ratchet<'p, 's, 'a, 'f> {
     default_phase_field: Option<&'p str>,
     /// The stored object until it is judged. A write without violations does not need it.
     unjudged: Option<&'s Object<'a>>,
-    stored: Option<Stored>,
+    stored: Option<StoredViolations>,
     findings: Findings<'p, 'f>,
 }
 
@@ -75,7 +75,7 @@ impl<'p> Sink<'p> for Ratchet<'p, '_, '_, '_> {
             return;
         }
         if let Some(object) = self.unjudged.filter(|_| violation.ratcheted) {
-            let mut stored = Stored::default();
+            let mut stored = StoredViolations::default();
             self.judging.judge(object, None, &mut stored);
             (self.stored, self.unjudged) = (Some(stored), None);
         }

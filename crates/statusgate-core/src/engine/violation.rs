@@ -102,15 +102,15 @@ impl<'p> Sink<'p> for Vec<Violation<'p>> {
 
 /// The violations of the stored object: hashes of rules and places, with and without values.
 #[derive(Debug, Default)]
-pub(crate) struct Stored(HashSet<u64>);
+pub(crate) struct StoredViolations(HashSet<u64>);
 
-impl<'p> Sink<'p> for Stored {
+impl<'p> Sink<'p> for StoredViolations {
     fn push(&mut self, violation: Violation<'p>) {
         self.0.extend([violation.hash_of_place(), violation.hash()]);
     }
 }
 
-impl Stored {
+impl StoredViolations {
     /// Whether the stored object excuses a violation: the write did not introduce it.
     pub(crate) fn excuses(&self, violation: &Violation<'_>) -> bool {
         violation.ratcheted && self.0.contains(&violation.hash())

@@ -30,4 +30,4 @@ mod workloads;
 
 pub use compute::compute;
 pub use error::ComputeError;
-pub use result::{Condition, KStatus, Status};
+pub use result::{KStatus, StandardCondition, Status};

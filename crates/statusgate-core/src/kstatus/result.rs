@@ -35,12 +35,12 @@ pub struct KStatus {
     /// The reason in words. Often the message of a condition, which may be empty.
     pub message: String,
     /// `Reconciling` for InProgress, `Stalled` for Failed, otherwise empty.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<StandardCondition>,
 }
 
 /// A standard condition that the object should have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Condition {
+pub struct StandardCondition {
     /// `Reconciling` or `Stalled`.
     #[serde(rename = "type")]
     pub kind: &'static str,
@@ -78,8 +78,12 @@ impl KStatus {
     }
 
     fn abnormal(status: Status, kind: &'static str, reason: &str, message: String) -> Self {
-        let condition =
-            Condition { kind, status: "True", reason: reason.to_owned(), message: message.clone() };
+        let condition = StandardCondition {
+            kind,
+            status: "True",
+            reason: reason.to_owned(),
+            message: message.clone(),
+        };
         Self { status, message, conditions: vec![condition] }
     }
 }

@@ -248,7 +248,7 @@ macro_rules! words {
         }
 
         // Not a constant, which may have several addresses.
-        static ENTRIES: &[Entry] = &[$(Entry::of::<$word>(),)*];
+        static ENTRIES: &[WordFunctions] = &[$(WordFunctions::of::<$word>(),)*];
     };
 }
 
@@ -272,7 +272,7 @@ words! {
 }
 
 /// The functions of a word, without its type.
-struct Entry {
+struct WordFunctions {
     keys: &'static [&'static str],
     tests: &'static [&'static str],
     of_element: &'static [&'static str],
@@ -280,7 +280,7 @@ struct Entry {
     read: fn(&Map<String, Json>) -> serde_json::Result<AnyWord>,
 }
 
-impl Entry {
+impl WordFunctions {
     const fn of<W: Word + Into<AnyWord>>() -> Self {
         Self {
             keys: W::KEYS,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::shapes::described;
-use super::{All, AnyWord, Checker, ENTRIES, Entry, Issues};
+use super::{All, AnyWord, Checker, ENTRIES, Issues, WordFunctions};
 
 /// A question about an object: the words of one mapping, all of which must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,10 +104,10 @@ impl<'de> Deserialize<'de> for Predicate {
         // Null removes a key.
         members.retain(|_, value| !value.is_null());
         let has = |key: &str| members.contains_key(key);
-        let is_there = |entry: &&Entry| {
+        let is_there = |entry: &&WordFunctions| {
             entry.keys.iter().any(|key| has(key)) && !entry.not_beside(Scope::Element).any(has)
         };
-        let there: Vec<&Entry> = ENTRIES.iter().filter(is_there).collect();
+        let there: Vec<&WordFunctions> = ENTRIES.iter().filter(is_there).collect();
         let known = |key: &String| {
             let mut keys = there.iter().flat_map(|entry| entry.keys.iter().chain(entry.tests));
             keys.any(|known| known == key)

@@ -9,7 +9,7 @@ use crate::source::tree::At;
 
 use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
-use super::known::{Known, KnownConvention};
+use super::known::{KnownConvention, KnownConventions};
 use super::rules::{Declarer, OWNER, RuleTable};
 use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id};
 
@@ -134,7 +134,12 @@ impl Writers {
 }
 
 /// Compiles a policy. `None` where its convention does not exist or has errors.
-pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) -> Option<Policy> {
+pub(crate) fn compile(
+    name: &str,
+    spec: &PolicySpec,
+    known: &KnownConventions,
+    at: At<'_>,
+) -> Option<Policy> {
     let found = known.find(&spec.convention, at.key("convention"));
     check_enabled(&spec.enable, found.as_ref(), at.key("enable"));
     let names = found.as_ref().map(|found| found.convention.names.clone()).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::source::tree::At;
 
 /// Those that documents may name: the built-in ones, and those of the documents.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownConventions {
     /// Their texts, for those that extend one.
     pub(crate) specs: Specs,
     /// Those of the documents, with and without errors, by name.
@@ -50,7 +50,7 @@ impl KnownConvention {
     }
 }
 
-impl Known {
+impl KnownConventions {
     /// The convention that a policy names.
     pub(crate) fn find(&self, name: &str, at: At<'_>) -> Option<KnownConvention> {
         if let Some(found) = self.given.get(name) {

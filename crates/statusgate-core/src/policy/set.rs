@@ -17,7 +17,7 @@ use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 use super::claims::Claim;
 use super::convention::{self, Convention};
 use super::extends::{Specs, Whole};
-use super::known::{Known, KnownConvention};
+use super::known::{KnownConvention, KnownConventions};
 use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, claims, document};
 pub use foreign::Skipped;
 
@@ -69,7 +69,7 @@ impl PolicySet {
     fn compile_some(sources: &[Source], incomplete: bool) -> Result<Self, Diagnostics> {
         let (documents, mut mistakes) = read_documents(sources, built_in::COUNT);
         let (documents, skipped) = foreign::skip(documents, sources, built_in::COUNT);
-        let mut known = Known::default();
+        let mut known = KnownConventions::default();
         known.specs.incomplete = incomplete || !mistakes.is_empty();
         let (envelopes, wrong) = envelopes(documents);
         mistakes.extend(wrong);
@@ -93,7 +93,7 @@ impl PolicySet {
         let source = Source::new("policies built in code", "");
         let node = Node { value: Value::Null, span: Span::default() };
         let problems = Problems::default();
-        let known = Known { given: self.given.clone(), ..Known::default() };
+        let known = KnownConventions { given: self.given.clone(), ..KnownConventions::default() };
         let at = At::root(&node, &problems);
         let compile = |(name, spec): &(&str, PolicySpec)| document::compile(name, spec, &known, at);
         let policies = documents.iter().filter_map(compile).collect();
@@ -229,7 +229,7 @@ fn read_documents(sources: &[Source], first: usize) -> (Vec<Document>, Vec<Diagn
 }
 
 /// A document, after the check of everything but its spec.
-struct Envelope {
+struct CheckedEnvelope {
     kind: DocumentKind,
     /// Its name, valid or not.
     label: String,
@@ -245,7 +245,7 @@ struct Envelope {
 const UNNAMED: &str = "(unnamed)";
 
 /// Checks the envelopes of all documents.
-fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
+fn envelopes(documents: Vec<Document>) -> (Vec<CheckedEnvelope>, Vec<Diagnostic>) {
     let problems = Problems::default();
     let envelopes = documents.into_iter().filter_map(|Document { mut root, span }| {
         let name = root.member("metadata").and_then(|metadata| metadata.text_of("name"));
@@ -254,15 +254,18 @@ fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
         // An invalid name was replaced by a placeholder.
         let name = root.member("metadata")?.member("name")?.span.clone();
         let name = (name != Span::NOWHERE).then_some(name);
-        Some(Envelope { kind, label, name, spec: root.member("spec")?.clone(), span })
+        Some(CheckedEnvelope { kind, label, name, spec: root.member("spec")?.clone(), span })
     });
     (envelopes.collect(), problems.into_list())
 }
 
 /// Compiles the conventions among the documents: names first, then what each extends, then each.
-fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnostic> {
+fn compile_conventions(
+    envelopes: &[CheckedEnvelope],
+    known: &mut KnownConventions,
+) -> Vec<Diagnostic> {
     let problems = Problems::default();
-    let mut named: Vec<&Envelope> = Vec::new();
+    let mut named: Vec<&CheckedEnvelope> = Vec::new();
     let mut unnamed = Vec::new();
     for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusConvention) {
         let label = envelope.label.as_str();
@@ -338,7 +341,10 @@ fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
     all
 }
 
-fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
+fn compile_policies(
+    envelopes: &[CheckedEnvelope],
+    known: &KnownConventions,
+) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut claims, mut mistakes) = (Vec::new(), Vec::new());
     let mut names: HashSet<&str> = HashSet::new();
     for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusPolicy) {

@@ -24,7 +24,7 @@ pub(super) struct Cel<'s> {
 impl Cel<'_> {
     /// Whether an object is not being deleted and the formula holds.
     pub(super) fn expression(&self, formula: &Formula) -> String {
-        let writer = Writer { cel: *self, lists: Vec::new(), place: &[], inner: &[] };
+        let writer = FormulaWriter { cel: *self, lists: Vec::new(), place: &[], inner: &[] };
         let mut parts = vec![Part::call(format!("!has({})", self.metadata("deletionTimestamp")))];
         let mut asked = Vec::new();
         conditions(formula, &mut asked);
@@ -93,7 +93,7 @@ impl Cel<'_> {
 }
 
 /// Writes formulas about one object, or about one element of a list in it.
-struct Writer<'w> {
+struct FormulaWriter<'w> {
     cel: Cel<'w>,
     /// The lists that are in variables, without conditions that observed an older generation.
     lists: Vec<&'w List>,
@@ -106,7 +106,7 @@ struct Writer<'w> {
 /// The variable of an element.
 const ELEMENT: &str = "p";
 
-impl<'w> Writer<'w> {
+impl<'w> FormulaWriter<'w> {
     /// A formula in which each list that several questions ask is read once. A list of one value binds a
     /// variable in every implementation of CEL.
     fn bound(&self, formula: &'w Formula, known: &[Part]) -> Vec<Part> {
@@ -159,7 +159,8 @@ impl<'w> Writer<'w> {
             Formula::Some { outer, inner, of } => {
                 let (mut parts, at) = self.cel.field(outer);
                 let place = [outer.tokens(), &["*".to_owned()], inner].concat();
-                let element = Writer { cel: self.cel, lists: Vec::new(), place: &place, inner };
+                let element =
+                    FormulaWriter { cel: self.cel, lists: Vec::new(), place: &place, inner };
                 let holds = Part::all(element.bound(of, known)).bare();
                 parts.push(Part::call(format!("{at}.exists({ELEMENT}, {holds})")));
                 parts

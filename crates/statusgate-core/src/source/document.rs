@@ -14,7 +14,7 @@ use super::{Diagnostic, Place, Source, Warning};
 
 /// One document: its bytes in the file and its JSON.
 #[derive(Debug)]
-pub(super) struct Document<'f> {
+pub(super) struct ManifestDocument<'f> {
     pub(super) lines: Rc<Lines<'f>>,
     /// The bytes of the file.
     pub(super) range: Range<usize>,
@@ -27,7 +27,7 @@ pub(super) struct Document<'f> {
     tree: OnceCell<Option<Node>>,
 }
 
-impl<'f> Document<'f> {
+impl<'f> ManifestDocument<'f> {
     fn new(lines: &Rc<Lines<'f>>, range: Range<usize>, json: Cow<'f, str>) -> Self {
         let (warnings, tree) = (Vec::new(), OnceCell::new());
         Self { lines: Rc::clone(lines), range, json, warnings, tree }
@@ -45,7 +45,7 @@ impl<'f> Document<'f> {
 pub(super) fn read<'f>(
     lines: &Rc<Lines<'f>>,
     part: Range<usize>,
-) -> Vec<Result<Document<'f>, Diagnostic>> {
+) -> Vec<Result<ManifestDocument<'f>, Diagnostic>> {
     let file = lines.source;
     let start = content(&file.text, &part);
     let text = &file.text[start..part.end];
@@ -65,7 +65,10 @@ pub(super) fn read<'f>(
     documents
 }
 
-fn read_yaml<'f>(lines: &Rc<Lines<'f>>, range: Range<usize>) -> Result<Document<'f>, Diagnostic> {
+fn read_yaml<'f>(
+    lines: &Rc<Lines<'f>>,
+    range: Range<usize>,
+) -> Result<ManifestDocument<'f>, Diagnostic> {
     let text = &lines.source.text;
     let (root, warnings) =
         tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
@@ -74,7 +77,7 @@ fn read_yaml<'f>(lines: &Rc<Lines<'f>>, range: Range<usize>) -> Result<Document<
     let json = json.map_err(|error| mistake(lines, &range, reason(&error)))?;
     let is_list = !root.items_of("items").is_empty();
     let tree = if is_list { OnceCell::from(Some(root)) } else { OnceCell::new() };
-    Ok(Document { warnings, tree, ..Document::new(lines, range, Cow::Owned(json)) })
+    Ok(ManifestDocument { warnings, tree, ..ManifestDocument::new(lines, range, Cow::Owned(json)) })
 }
 
 /// JSON values one after another. After a mistake, reading continues at the next line that begins an
@@ -86,7 +89,7 @@ fn read_yaml<'f>(lines: &Rc<Lines<'f>>, range: Range<usize>) -> Result<Document<
 fn read_json<'f>(
     lines: &Rc<Lines<'f>>,
     range: Range<usize>,
-) -> Vec<Result<Document<'f>, Diagnostic>> {
+) -> Vec<Result<ManifestDocument<'f>, Diagnostic>> {
     let file = lines.source;
     let mut documents = Vec::new();
     let mut start = range.start;
@@ -101,7 +104,7 @@ fn read_json<'f>(
                     let value = value.get();
                     let end = start + values.byte_offset();
                     let range = end - value.len()..end;
-                    documents.push(Ok(Document::new(lines, range, Cow::Borrowed(value))));
+                    documents.push(Ok(ManifestDocument::new(lines, range, Cow::Borrowed(value))));
                 }
                 Some(Err(error)) => break error,
             }
@@ -136,7 +139,7 @@ pub fn json_at(file: &Source, offset: usize) -> Result<String, Diagnostic> {
     let lines = Rc::new(Lines::of(file));
     let part = tree::parts(&file.text).into_iter().find(|part| part.contains(&offset));
     let documents = part.map(|part| read(&lines, part)).unwrap_or_default();
-    let holds = |read: &Result<Document<'_>, Diagnostic>| {
+    let holds = |read: &Result<ManifestDocument<'_>, Diagnostic>| {
         read.as_ref().map_or(true, |document| document.range.contains(&offset))
     };
     match documents.into_iter().find(holds) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Place;
-use super::document::Document;
+use super::document::ManifestDocument;
 use super::json::{Opened, range_in};
 use super::record::Path;
 use super::tree::{self, Node, Value};
@@ -29,14 +29,14 @@ impl Part {
 
 /// The locations of the fields of one object. What is read for one of them is kept for the next.
 pub struct Places<'m> {
-    document: &'m Document<'m>,
+    document: &'m ManifestDocument<'m>,
     part: &'m Part,
     /// The objects and lists of JSON that were opened, by their address.
     opened: HashMap<usize, Opened<'m>>,
 }
 
 impl<'m> Places<'m> {
-    pub(super) fn of(document: &'m Document<'m>, part: &'m Part) -> Self {
+    pub(super) fn of(document: &'m ManifestDocument<'m>, part: &'m Part) -> Self {
         Self { document, part, opened: HashMap::new() }
     }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::document::{self, Document};
+use super::document::{self, ManifestDocument};
 use super::fields::{Part, Places};
 use super::objects::{Object, Objects};
 use super::record::Record;
@@ -13,9 +13,9 @@ use super::{Diagnostic, Identity, Place, STDIN, Source, Warning};
 /// All objects of some files, and the mistakes in them.
 #[derive(Debug, Default)]
 pub struct Manifests<'f> {
-    documents: Vec<Document<'f>>,
-    entries: Vec<Entry>,
-    references: Vec<Entry>,
+    documents: Vec<ManifestDocument<'f>>,
+    entries: Vec<NumberedObject>,
+    references: Vec<NumberedObject>,
     mistakes: Vec<Diagnostic>,
     /// The mistakes that are about no manifest, by their index.
     others: Vec<usize>,
@@ -24,7 +24,7 @@ pub struct Manifests<'f> {
 
 /// An object, and the index and the number of its document.
 #[derive(Debug)]
-struct Entry {
+struct NumberedObject {
     document: usize,
     number: usize,
     object: Object,
@@ -47,7 +47,7 @@ pub struct Manifest<'m> {
     pub record: Option<&'m Record>,
     part: &'m Part,
     old: Option<&'m Part>,
-    source: &'m Document<'m>,
+    source: &'m ManifestDocument<'m>,
 }
 
 impl<'f> Manifests<'f> {
@@ -90,9 +90,9 @@ impl<'f> Manifests<'f> {
     }
 
     /// Adds the objects of a document. Returns whether it is none, and does not look like one.
-    fn add(&mut self, mut document: Document<'f>, number: usize) -> bool {
+    fn add(&mut self, mut document: ManifestDocument<'f>, number: usize) -> bool {
         let Objects { found, references, mistakes, is_other, .. } = Objects::of(&document);
-        let entry = |object| Entry { document: self.documents.len(), number, object };
+        let entry = |object| NumberedObject { document: self.documents.len(), number, object };
         self.entries.extend(found.into_iter().map(entry));
         self.references.extend(references.into_iter().map(entry));
         self.mistakes.extend(mistakes);
@@ -120,7 +120,7 @@ impl<'f> Manifests<'f> {
         self.references.iter().map(|entry| self.manifest(entry))
     }
 
-    fn manifest<'m>(&'m self, entry: &'m Entry) -> Manifest<'m> {
+    fn manifest<'m>(&'m self, entry: &'m NumberedObject) -> Manifest<'m> {
         let source = &self.documents[entry.document];
         let Object { part, identity, record, old } = &entry.object;
         Manifest {

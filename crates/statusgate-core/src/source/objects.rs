@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::document::{Document, mistake};
+use super::document::{ManifestDocument, mistake};
 use super::fields::{Part, Places};
 use super::json::{Members, items, kind_of, range_in};
 use super::record::{Path, Record, Recorded};
@@ -59,7 +59,7 @@ impl std::fmt::Display for Identity {
 
 /// The objects of one document.
 pub(super) struct Objects<'d> {
-    document: &'d Document<'d>,
+    document: &'d ManifestDocument<'d>,
     pub(super) found: Vec<Object>,
     /// The writes of the audit log without their objects.
     pub(super) references: Vec<Object>,
@@ -79,7 +79,7 @@ pub(super) struct Object {
 }
 
 impl<'d> Objects<'d> {
-    pub(super) fn of(document: &'d Document<'d>) -> Self {
+    pub(super) fn of(document: &'d ManifestDocument<'d>) -> Self {
         let (found, references, mistakes) = (Vec::new(), Vec::new(), Vec::new());
         let mut objects = Self { document, found, references, mistakes, is_other: false };
         let json: &str = &document.json;

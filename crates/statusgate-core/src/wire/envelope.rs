@@ -7,14 +7,14 @@ use crate::model::{Object, Reader, Resource, Writer};
 
 /// An AdmissionReview. An absent member is empty.
 #[derive(Default)]
-pub(super) struct Envelope<'a> {
+pub(super) struct AdmissionReview<'a> {
     pub(super) api_version: Cow<'a, str>,
     pub(super) kind: Cow<'a, str>,
     /// The request, and its operation as text.
     pub(super) request: Option<(AdmissionRequest<'a>, Cow<'a, str>)>,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> AdmissionReview<'a> {
     /// Reads a review; `None` if a member has another type.
     pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let mut envelope = Self::default();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::model::{Operation, ReadError, Subject, read};
 
-use super::envelope::Envelope;
+use super::envelope::AdmissionReview;
 
 /// The limit of Go's `encoding/json` and so of the API server.
 const MAX_DEPTH: usize = 10_000;
@@ -79,7 +79,7 @@ impl<'a> AdmissionRequest<'a> {
         // One pass here saves a check of each string later.
         let text = simdutf8::compat::from_utf8(bytes)
             .map_err(|error| ReviewError::NotUtf8(error.valid_up_to()))?;
-        match read(text, Envelope::read) {
+        match read(text, AdmissionReview::read) {
             Ok(envelope) => envelope.into_request(),
             Err(_) if text.trim_ascii().is_empty() => Err(ReviewError::Empty),
             Err(_) if depth_of(bytes) > MAX_DEPTH => Err(ReviewError::TooDeep),
@@ -124,7 +124,7 @@ pub fn depth_of(bytes: &[u8]) -> usize {
     deepest
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> AdmissionReview<'a> {
     fn into_request(self) -> Result<AdmissionRequest<'a>, ReviewError> {
         if self.kind != "AdmissionReview" {
             return Err(ReviewError::WrongKind);

@@ -29,7 +29,7 @@ pub(super) fn judge<'p: 's, 's, 'a>(
         return violations.push(wrong_shape(list, outer.path.field(), expected, written));
     };
     let stored = facts.old.map(|old| old.at_status(&outer.path));
-    let mut stored = stored.map(|stored| Stored { outer, stored, by_key: None });
+    let mut stored = stored.map(|stored| StoredElements { outer, stored, by_key: None });
     let count = match written {
         Json::Object(values) if list.is_map() => values.len(),
         _ => 0,
@@ -126,7 +126,7 @@ impl Position<'_> {
 }
 
 /// The stored elements of the outer list or map.
-struct Stored<'p, 's, 'a> {
+struct StoredElements<'p, 's, 'a> {
     outer: &'p OuterList,
     stored: Option<&'s Json<'a>>,
     /// For a long list, made at the first element that is not at its stored index.
@@ -136,7 +136,7 @@ struct Stored<'p, 's, 'a> {
 /// The values of the key's members. They can be objects, such as a `parentRef`.
 type KeyOfElement = Vec<Option<Digest>>;
 
-impl<'s, 'a> Stored<'_, 's, 'a> {
+impl<'s, 'a> StoredElements<'_, 's, 'a> {
     /// The stored value of the same key in a map. In a list, the stored element with the key of an element:
     /// at the same index, or else the first one.
     fn find(&mut self, position: Position<'_>, element: &Json<'_>) -> Option<&'s Json<'a>> {

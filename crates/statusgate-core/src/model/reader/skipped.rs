@@ -7,12 +7,12 @@
 pub(super) struct Skipped<'de> {
     /// Each with its first bytes, which distinguish most of them. Twelve exceeds the number of long objects
     /// in a typical object; with fewer, each would be replaced just before it is needed.
-    values: [Known<'de>; 12],
+    values: [SkippedValue<'de>; 12],
     next: usize,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Known<'de> {
+struct SkippedValue<'de> {
     head: u64,
     text: &'de [u8],
     /// How many values it has, with those inside.
@@ -27,7 +27,7 @@ impl<'de> Skipped<'de> {
     #[inline]
     pub(super) fn find(&self, rest: &[u8]) -> Option<(usize, u32)> {
         let head = head(rest)?;
-        let is_here = |known: &&Known<'de>| {
+        let is_here = |known: &&SkippedValue<'de>| {
             known.head == head && !known.text.is_empty() && rest.starts_with(known.text)
         };
         self.values.iter().find(is_here).map(|known| (known.text.len(), known.count))
@@ -37,7 +37,7 @@ impl<'de> Skipped<'de> {
         let is_nested = matches!(text, [b'{' | b'[', ..]);
         if let Some(head) = head(text).filter(|_| is_nested) {
             if let Some(place) = self.values.get_mut(self.next) {
-                *place = Known { head, text, count };
+                *place = SkippedValue { head, text, count };
             }
             self.next = (self.next + 1) % self.values.len();
         }

@@ -3,7 +3,9 @@
 use crate::documents::{self, ConventionSpec, DocumentKind, StatusConvention};
 use crate::source::tree::{At, Problems};
 
-use super::{Diagnostic, Envelope, PolicySet, Source, Specs, built_in, envelopes, read_documents};
+use super::{
+    CheckedEnvelope, Diagnostic, PolicySet, Source, Specs, built_in, envelopes, read_documents,
+};
 
 impl PolicySet {
     /// The document of a convention, built in or in one of `given`, to the letter: with its comments,
@@ -52,7 +54,7 @@ impl PolicySet {
 }
 
 /// The conventions among documents; `first` is the number of the first source.
-fn conventions(sources: &[Source], first: usize) -> Vec<Envelope> {
+fn conventions(sources: &[Source], first: usize) -> Vec<CheckedEnvelope> {
     let (documents, _) = read_documents(sources, first);
     let (mut found, _) = envelopes(documents);
     found.retain(|found| found.kind == DocumentKind::StatusConvention);

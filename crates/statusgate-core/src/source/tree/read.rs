@@ -34,7 +34,7 @@ pub(in crate::source) fn manifest(
     text: &str,
     part: &Range<usize>,
 ) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
-    let mut reader = Reader::new(Dialect::Kubectl, 0, 0, part.len());
+    let mut reader = TreeReader::new(Dialect::Kubectl, 0, 0, part.len());
     reader.read(text, part)?;
     let null = reader.node(Value::Null, &(part.start..part.start));
     Ok((reader.roots.into_iter().next().unwrap_or(null), reader.duplicates))
@@ -46,7 +46,7 @@ pub fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
     let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
     let mut repeated = 0;
     for part in parts(text) {
-        let mut reader = Reader::new(Dialect::Core, source, repeated, part.len());
+        let mut reader = TreeReader::new(Dialect::Core, source, repeated, part.len());
         match reader.read(text, &part) {
             Ok(()) => {
                 let roots = reader.roots.into_iter();
@@ -61,7 +61,7 @@ pub fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
     (documents, mistakes)
 }
 
-struct Reader {
+struct TreeReader {
     dialect: Dialect,
     source: usize,
     roots: Vec<Node>,
@@ -98,7 +98,7 @@ struct Anchored {
     extent: Extent,
 }
 
-impl Reader {
+impl TreeReader {
     fn new(dialect: Dialect, source: usize, repeated: usize, length: usize) -> Self {
         Self {
             dialect,
