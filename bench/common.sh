@@ -103,7 +103,7 @@ compile() {
     if [[ -n ${BUILT-} ]]; then
         echo "$BUILT/${example:+examples/}$1"
     else
-        EXAMPLE=$example "$root/hack/release-build.sh"
+        "$root/hack/release-build.sh" ${example:+--example "$example"}
     fi
 }
 

@@ -3,19 +3,21 @@
 #
 #     hack/release-build.sh                            for this machine
 #     hack/release-build.sh aarch64-unknown-linux-gnu  needs this target of Rust, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
-#     EXAMPLE=null_server hack/release-build.sh        a program of examples/, built in the same way
+#     hack/release-build.sh --example null_server      a program of examples/, built in the same way
 #
 # The binary is static, has the list of its crates in the section .dep-v0 (for `cargo audit bin` and image scanners), and does not depend on
 # the folders of the build.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
+example=
+[[ ${1-} != --example ]] || { example=$2 && shift 2; }
 host=$(rustc --print host-tuple)
 target=${1-$host}
 build=$(realpath --canonicalize-missing -- "${CARGO_TARGET_DIR:-target}")
 program=(--bin statusgate) source=src/main.rs binary=$build/$target/release/statusgate
-if [[ -n ${EXAMPLE-} ]]; then
-    program=(--example "$EXAMPLE") source=examples/$EXAMPLE.rs binary=$build/$target/release/examples/$EXAMPLE
+if [[ -n $example ]]; then
+    program=(--example "$example") source=examples/$example.rs binary=$build/$target/release/examples/$example
 fi
 auditable=$(hack/tool.sh cargo-auditable)
 
@@ -66,12 +68,12 @@ if readelf --dynamic --program-headers "$binary" | grep -E 'NEEDED|INTERP' >&2; 
     exit 1
 fi
 # The list has the functions of statusgate.
-if [[ $target == x86_64-* && -z ${EXAMPLE-} ]]; then
+if [[ $target == x86_64-* && -z $example ]]; then
     hot=$(size --format=sysv "$binary" | awk '$1 == ".text.hot" { print int($2 / 1024) }')
     echo "release-build: ${hot:-0} KB of functions are next to one another" >&2
     # The names in the list are those of one compiler and of versions of crates.
     ((${hot:-0} >= 4000)) || echo 'release-build: warning: hack/hot-functions.txt hardly matches; run `make hot-functions`' >&2
 fi
 # A program with packed relocations and an older glibc crashes at its start.
-[[ $target != "$host" || -n ${EXAMPLE-} ]] || "$binary" --version >&2
+[[ $target != "$host" || -n $example ]] || "$binary" --version >&2
 echo "$binary"

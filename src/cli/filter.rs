@@ -51,7 +51,7 @@ struct LineFinding {
 /// Group, kind, rule and field. Names and versions change from run to run, indices of lists too.
 type FindingKey = (String, String, String, String);
 
-fn known(api_version: &str, kind: &str, rule: &str, field: &str) -> FindingKey {
+fn key_of(api_version: &str, kind: &str, rule: &str, field: &str) -> FindingKey {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let is_index = |name: &&str| name.bytes().all(|byte| byte.is_ascii_digit());
     let names = field.split(['[', ']']).filter(|name| !is_index(name));
@@ -83,7 +83,8 @@ impl Filter {
             let Identity { api_version, kind, .. } = &entry.identity;
             findings.retain(|finding| {
                 let Found { rule, field, .. } = &finding.found;
-                self.includes(finding) && !baseline.contains(&known(api_version, kind, rule, field))
+                self.includes(finding)
+                    && !baseline.contains(&key_of(api_version, kind, rule, field))
             });
             removed += before - findings.len();
         }
@@ -100,7 +101,7 @@ impl Filter {
                 let ReportLine { api_version, kind, findings } = line;
                 all.extend(
                     findings.into_iter().map(|LineFinding { rule, field }| {
-                        known(&api_version, &kind, &rule, &field)
+                        key_of(&api_version, &kind, &rule, &field)
                     }),
                 );
             }

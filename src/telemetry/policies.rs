@@ -166,11 +166,11 @@ struct Rules {
 impl Store {
     /// Looks up the counters of these policies, and creates those that are new.
     pub(super) fn load<'n>(&self, policies: impl Iterator<Item = Declared<'n>>) -> Counters {
-        let mut known = self.lock();
-        let mut before = std::mem::take(&mut known.policies);
-        let mut load = |policy: Declared<'n>| known.load(before.remove(policy.name), policy);
+        let mut loaded = self.lock();
+        let mut before = std::mem::take(&mut loaded.policies);
+        let mut load = |policy: Declared<'n>| loaded.load(before.remove(policy.name), policy);
         let counters = policies.map(&mut load).collect();
-        known.lists.retain(|list| Arc::strong_count(list) > 1);
+        loaded.lists.retain(|list| Arc::strong_count(list) > 1);
         Counters(counters)
     }
 
@@ -255,8 +255,8 @@ mod tests {
     }
 
     fn shown(store: &Store) -> Vec<String> {
-        let known = store.lock();
-        let policies = known.policies.values();
+        let loaded = store.lock();
+        let policies = loaded.policies.values();
         let rules = policies.flat_map(|loaded| {
             loaded.rules.iter().map(|(rule, counts)| (&loaded.policy.name, rule, counts))
         });

@@ -27,23 +27,23 @@ impl Store {
         registry.register(
             "status_writes",
             "Status writes that a policy allows, by resource and by what they change: nothing, only times, content",
-            of(|known, encoder| known.writes(encoder, Counts::changes)),
+            of(|loaded, encoder| loaded.writes(encoder, Counts::changes)),
         );
         registry.register(
             "phase_transitions",
             "Changes of the phase by these writes",
-            of(|known, encoder| known.writes(encoder, Counts::transitions)),
+            of(|loaded, encoder| loaded.writes(encoder, Counts::transitions)),
         );
         let of = |encode: Encode| OfPolicies(self.clone(), MetricType::Histogram, encode);
         registry.register(
             "phase_duration_seconds",
             "Time in a phase until such a write replaces it",
-            of(|known, encoder| known.writes(encoder, Counts::in_phase)),
+            of(|loaded, encoder| loaded.writes(encoder, Counts::in_phase)),
         );
         registry.register(
             "first_current_seconds",
             "Time from the creation of an object to a write that makes its health current",
-            of(|known, encoder| known.writes(encoder, Counts::first_current)),
+            of(|loaded, encoder| loaded.writes(encoder, Counts::first_current)),
         );
     }
 }
@@ -81,8 +81,8 @@ impl LoadedPolicies {
     }
 }
 
-fn decisions(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, .. } in known.policies.values() {
+fn decisions(loaded: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for Loaded { policy, .. } in loaded.policies.values() {
         for webhook in Webhook::ALL {
             for decision in Decision::ALL {
                 let count = policy.decisions[webhook as usize][decision as usize].get();
@@ -98,8 +98,8 @@ fn decisions(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Re
     Ok(())
 }
 
-fn findings(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, rules, .. } in known.policies.values() {
+fn findings(loaded: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for Loaded { policy, rules, .. } in loaded.policies.values() {
         for (rule, counts) in rules.iter() {
             for (action, count) in Action::WORST_FIRST.iter().zip(counts) {
                 let labels =
@@ -111,8 +111,8 @@ fn findings(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Res
     Ok(())
 }
 
-fn changes(known: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, .. } in known.policies.values() {
+fn changes(loaded: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for Loaded { policy, .. } in loaded.policies.values() {
         for (change, count) in Change::ALL.iter().zip(&*policy.changes) {
             let labels = [("policy", &*policy.name), ("change", change.label())];
             encode(encoder, labels, count.get())?;

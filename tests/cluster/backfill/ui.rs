@@ -65,7 +65,6 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
     in_own_cluster(async |plane| {
         let conditions = json!([condition("Ready", "False", 0)]);
         let status = json!({"phase": "Ready", "instanceNamespace": "i", "conditions": conditions});
-        plane.objects(WIDGET).delete_all().await.unwrap();
         plane.create(WIDGET, "seen", 3, status).await;
         plane.create(WIDGET, "empty", 1, json!({})).await;
         plane.create_policy().await;

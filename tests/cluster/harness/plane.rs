@@ -87,8 +87,9 @@ impl Plane {
 
     /// Removes what a test may have left.
     pub(crate) async fn empty(&self) {
-        let of_statusgate = [MUTATING, VALIDATING, POLICY, CONVENTION, LEASE];
-        for kind in of_statusgate.into_iter().chain([COMPOSITE, CLAIM, WIDGET, GADGET]) {
+        for kind in
+            [MUTATING, VALIDATING, POLICY, CONVENTION, LEASE, COMPOSITE, CLAIM, WIDGET, GADGET]
+        {
             self.objects(kind).delete_all().await.expect("a deletion");
         }
         let _ = self.objects(SECRET).delete("statusgate-tls").await;

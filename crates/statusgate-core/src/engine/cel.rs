@@ -43,12 +43,13 @@ pub(crate) fn holds(
     writer: &Writer<'_>,
 ) -> Result<bool, String> {
     let reads = &expression.reads;
-    let mut reader = Converter::default();
-    let written = reads.written.as_ref().map(|part| reader.object(object, part)).transpose()?;
+    let mut converter = Converter::default();
+    let written = reads.written.as_ref().map(|part| converter.object(object, part)).transpose()?;
     let stored = reads.stored.as_ref().zip(old);
-    let stored = stored.map(|(part, old)| reader.object(old, part)).transpose()?;
-    let writer = reads.writer.as_ref().map(|_| reader.writer(writer)).transpose()?;
-    let meter = Meter { values: reader.values, longest: reader.longest, spent: AtomicU64::new(0) };
+    let stored = stored.map(|(part, old)| converter.object(old, part)).transpose()?;
+    let writer = reads.writer.as_ref().map(|_| converter.writer(writer)).transpose()?;
+    let meter =
+        Meter { values: converter.values, longest: converter.longest, spent: AtomicU64::new(0) };
     meter.spend(expression.needs.once);
     let variables = Variables {
         written,

@@ -248,7 +248,7 @@ macro_rules! words {
         }
 
         // Not a constant, which may have several addresses.
-        static ENTRIES: &[WordFunctions] = &[$(WordFunctions::of::<$word>(),)*];
+        static WORDS: &[WordFunctions] = &[$(WordFunctions::of::<$word>(),)*];
     };
 }
 
@@ -299,7 +299,7 @@ impl WordFunctions {
 
     /// The keys of other words that make a key of this word a test.
     fn not_beside(&self, scope: Scope) -> impl Iterator<Item = &'static str> {
-        let others = ENTRIES.iter().filter(|other| !std::ptr::eq(*other, self));
+        let others = WORDS.iter().filter(|other| !std::ptr::eq(*other, self));
         let others = others.filter(|other| self.keys.iter().any(|key| other.tests.contains(key)));
         others.flat_map(move |other| other.keys_in(scope))
     }
@@ -307,7 +307,7 @@ impl WordFunctions {
     /// Whether another key of this word, or another word, has the same tests.
     fn stands_alone(&self) -> bool {
         let shares = |other: &Self| self.tests.iter().any(|test| other.tests.contains(test));
-        let mut others = ENTRIES.iter().filter(|other| !std::ptr::eq(*other, self));
+        let mut others = WORDS.iter().filter(|other| !std::ptr::eq(*other, self));
         self.keys.len() > 1 || others.any(shares)
     }
 }

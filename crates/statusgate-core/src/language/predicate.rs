@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::shapes::described;
-use super::{All, AnyWord, Checker, ENTRIES, Issues, WordFunctions};
+use super::{All, AnyWord, Checker, Issues, WORDS, WordFunctions};
 
 /// A question about an object: the words of one mapping, all of which must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for Predicate {
         let is_there = |entry: &&WordFunctions| {
             entry.keys.iter().any(|key| has(key)) && !entry.not_beside(Scope::Element).any(has)
         };
-        let there: Vec<&WordFunctions> = ENTRIES.iter().filter(is_there).collect();
+        let there: Vec<&WordFunctions> = WORDS.iter().filter(is_there).collect();
         let known = |key: &String| {
             let mut keys = there.iter().flat_map(|entry| entry.keys.iter().chain(entry.tests));
             keys.any(|known| known == key)
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for Predicate {
         if let Some(key) = members.keys().find(|key| !known(key)) {
             return Err(D::Error::custom(format!("unknown key \"{key}\"")));
         }
-        let mut alone = ENTRIES.iter().filter(|entry| entry.stands_alone());
+        let mut alone = WORDS.iter().filter(|entry| entry.stands_alone());
         let mut alone = alone.by_ref().flat_map(|entry| entry.keys).filter(|key| has(key));
         if let (Some(one), Some(other)) = (alone.next(), alone.next()) {
             let message = format!("\"{one}\" and \"{other}\" need a predicate each");
@@ -171,7 +171,7 @@ impl Scope {
             }
         };
         let mut words = Vec::new();
-        for entry in ENTRIES {
+        for entry in WORDS {
             let keys: Vec<&str> = entry.keys_in(self).collect();
             if keys.is_empty() {
                 continue;
@@ -189,7 +189,7 @@ impl Scope {
             }
             words.push(json!({"if": condition, "then": schema}));
         }
-        let alone = ENTRIES.iter().filter(|entry| entry.stands_alone());
+        let alone = WORDS.iter().filter(|entry| entry.stands_alone());
         let alone: Vec<&str> = alone.flat_map(|entry| entry.keys_in(self)).collect();
         json_schema!({
             "description": "Several words must all hold.",

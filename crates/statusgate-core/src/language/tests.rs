@@ -97,7 +97,7 @@ fn a_list_of_one_is_written_as_one_and_a_boolean_status_as_a_text() {
 #[test]
 fn every_key_is_in_the_schema_of_its_word() {
     let mut generator = SchemaGenerator::default();
-    for entry in ENTRIES {
+    for entry in WORDS {
         let schema = (entry.schema)(&mut generator, Scope::Element).to_value();
         let mut known: Vec<&str> =
             schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();

@@ -3,9 +3,9 @@
 //! The types of kube are not suitable: they copy and buffer complete objects, and write the patch as a
 //! list of numbers instead of base64.
 
-mod envelope;
 mod request;
 mod response;
+mod review;
 
 pub use request::{AdmissionRequest, ReviewError, depth_of};
 pub use response::{respond, respond_about_document};

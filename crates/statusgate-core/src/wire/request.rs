@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::model::{Operation, ReadError, Subject, read};
 
-use super::envelope::AdmissionReview;
+use super::review::AdmissionReview;
 
 /// The limit of Go's `encoding/json` and so of the API server.
 const MAX_DEPTH: usize = 10_000;
@@ -80,7 +80,7 @@ impl<'a> AdmissionRequest<'a> {
         let text = simdutf8::compat::from_utf8(bytes)
             .map_err(|error| ReviewError::NotUtf8(error.valid_up_to()))?;
         match read(text, AdmissionReview::read) {
-            Ok(envelope) => envelope.into_request(),
+            Ok(review) => review.into_request(),
             Err(_) if text.trim_ascii().is_empty() => Err(ReviewError::Empty),
             Err(_) if depth_of(bytes) > MAX_DEPTH => Err(ReviewError::TooDeep),
             Err(ReadError::NotJson(error)) if error.is_eof() => Err(ReviewError::Truncated),

@@ -17,19 +17,19 @@ pub(super) struct AdmissionReview<'a> {
 impl<'a> AdmissionReview<'a> {
     /// Reads a review; `None` if a member has another type.
     pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let mut envelope = Self::default();
+        let mut review = Self::default();
         reader.object(|reader, name| {
             match &*name {
-                "apiVersion" => envelope.api_version = reader.text()?,
-                "kind" => envelope.kind = reader.text()?,
-                "request" => envelope.request = reader.optional(request)?,
+                "apiVersion" => review.api_version = reader.text()?,
+                "kind" => review.kind = reader.text()?,
+                "request" => review.request = reader.optional(request)?,
                 _ => {
                     reader.skip()?;
                 }
             }
             Some(())
         })?;
-        Some(envelope)
+        Some(review)
     }
 }
 
