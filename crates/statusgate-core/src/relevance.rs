@@ -125,8 +125,8 @@ impl Relevance {
             inputs.phase(rules);
             inputs.predicate(&imposed.when);
         }
-        // A phase may be imposed because of an older write of the main resource.
-        if inputs.outside {
+        // A phase may be imposed because of an older write of the main resource, or of what is stored.
+        if inputs.outside || inputs.stored {
             return None;
         }
         if let Some(time) = rules.transition_time.as_ref().filter(|time| time.in_step()) {
@@ -282,10 +282,14 @@ mod tests {
             ("{field: /status/x, is: 1}", Some("phase x")),
             ("{field: /spec/paused, is: true}", None),
             ("{field: /metadata/annotations/paused, is: 'true'}", None),
+            ("{observed: behind}", None),
+            ("{length: /spec/parents, atLeast: 1}", None),
+            ("{gates: /spec/readinessGates}", None),
         ] {
             let convention = format!(
                 "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: own}}\n\
-                 spec: {{phase: {{path: /status/phase, values: [{{phase: Ready}}, {{phase: Paused, \
+                 spec: {{conditions: [{{path: /status/conditions}}], generation: {{paths: [/status/observedGeneration]}}, \
+                 phase: {{path: /status/phase, values: [{{phase: Ready}}, {{phase: Paused, \
                  imposed: {{when: {when}, since: /metadata/creationTimestamp}}}}]}}}}\n---\n"
             );
             let [mutate, _] = of_documents(&convention, "convention: own");

@@ -66,7 +66,15 @@ fn asks_about_stored(convention: &Convention, predicate: &Predicate) -> bool {
 
 /// The scenes in which the stored object equals the written one; `None` if they are too many, or not all.
 fn same(stage: &Stage<'_>, mut space: Space) -> Option<Vec<Scene>> {
-    space.facts.retain(|fact, _| !fact.is_stored());
+    // What is asked of the stored object is then asked of both.
+    let stored: Vec<Fact> = space.facts.keys().filter(|fact| fact.is_stored()).cloned().collect();
+    for fact in stored {
+        let answers = space.facts.shift_remove(&fact).unwrap_or_default();
+        let written = space.facts.entry(fact.written()).or_default();
+        let new =
+            answers.into_iter().filter(|answer| !written.contains(answer)).collect::<Vec<_>>();
+        written.extend(new);
+    }
     let size = space.size().filter(|size| *size <= MAX_COMBINATIONS && !space.open)?;
     let with_itself = |scene: Scene| Scene { old: Some(scene.object.clone()), ..scene };
     Some(stage.scenes(&space, 0..size).map(with_itself).collect())

@@ -19,7 +19,7 @@ pub(super) struct Inputs<'c> {
     pub(super) members: BTreeSet<String>,
     /// Whether the object is being deleted.
     pub(super) deleting: bool,
-    /// Whether they also ask about the spec, a label or an annotation: another write changes these.
+    /// Whether they also ask about the spec, the generation, a label or an annotation: another write changes these.
     pub(super) outside: bool,
     /// Whether they also ask about the stored object, or about a change.
     pub(super) stored: bool,
@@ -37,6 +37,7 @@ impl<'c> Inputs<'c> {
     }
 
     pub(super) fn path(&mut self, path: &Pointer) {
+        self.outside |= !path.is_below_status();
         self.members.extend(path.below_status().first().cloned());
     }
 
@@ -67,6 +68,7 @@ impl<'c> Inputs<'c> {
             }
             AnyWord::Deleting(_) => self.deleting = true,
             AnyWord::ObservedGeneration(_) => {
+                self.outside = true;
                 convention.generation.iter().for_each(|rules| self.generation(rules));
             }
             AnyWord::Elapsed(word) => self.reference(&word.since.0),
@@ -139,10 +141,7 @@ impl<'c> Inputs<'c> {
     fn reference(&mut self, reference: &Reference) {
         self.stored |= matches!(reference, Reference::OldField(_) | Reference::OldMember(_));
         match reference {
-            Reference::Field(path) | Reference::OldField(path) => {
-                self.path(path);
-                self.outside |= !path.is_below_status();
-            }
+            Reference::Field(path) | Reference::OldField(path) => self.path(path),
             Reference::OfCondition(_) => self.conditions(),
             Reference::Member(_) | Reference::OldMember(_) => {}
         }
