@@ -231,3 +231,20 @@ fn a_write_that_removes_the_phase_is_a_move_to_none() {
     let write = Write::of(stored, json!({"conditions": ready("True")}));
     write.review(&under(moves(), "disagreement: Deny")).is_clean();
 }
+
+/// A convention that renames a phase, or judges objects that were stored before, meets its old values.
+#[test]
+fn a_move_from_a_value_that_is_no_phase_is_not_judged() {
+    let mut spec = moves();
+    spec["phase"].as_object_mut().unwrap().remove("default");
+    let policies = under(spec, "disagreement: Deny");
+    for stored in [json!("Creating"), json!(5), json!(["Ready"])] {
+        for new in [json!("Ready"), json!("Degraded"), json!(""), Value::Null] {
+            let write = Write::of(json!({"phase": stored}), json!({"phase": new}));
+            write.validate(&policies).is_clean();
+        }
+        Write::of(json!({"phase": stored}), json!({})).validate(&policies).is_clean();
+        let renamed = Write::of(json!({"phase": stored}), json!({"phase": "Making"}));
+        renamed.validate(&policies).denied_by(&["c/phase-value"]);
+    }
+}

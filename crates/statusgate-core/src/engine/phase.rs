@@ -23,10 +23,8 @@ pub(super) fn judge<'p>(
         let found = Violation::new(&rules.value_rule, Disposition::Deny, path.field(), message);
         violations.push(found.cause(cause).of_value(written));
     };
-    match written {
-        // An empty phase counts as absent: the mutating webhook sets the default.
-        None | Some(Json::Null) => {}
-        Some(Json::String(phase)) if phase.is_empty() || rules.find(phase).is_some() => {}
+    match written.filter(|_| !is_known(rules, written)) {
+        None => {}
         Some(Json::String(phase)) => {
             let known = rules.phases.iter().map(|phase| &phase.name);
             judge_value(Cause::NotSupported, fields::unsupported(phase, known));
@@ -47,11 +45,22 @@ pub(super) fn judge<'p>(
     if let Some(old) = facts.old
         && !rules.mirrored.as_ref().is_some_and(is_mirrored)
     {
-        // A value of another type is a violation of its own.
-        if written.is_none_or(|phase| phase.is_null() || phase.as_str().is_some()) {
+        // Another value is a violation of its own. The stored one may be the old name of a phase: no
+        // phase follows it, so a judgement would lock its writer out.
+        let stored = old.at_status(phase_path(rules, old));
+        if [written, stored].into_iter().all(|value| is_known(rules, value)) {
             judge_transition(rules, facts, path.field(), violations);
         }
         judge_time(rules, facts, old, violations);
+    }
+}
+
+/// Whether a value is a phase, or none. The empty text is none: the mutating webhook sets the default.
+fn is_known(rules: &PhaseRules, value: Option<&Json<'_>>) -> bool {
+    match value {
+        None | Some(Json::Null) => true,
+        Some(Json::String(phase)) => phase.is_empty() || rules.find(phase).is_some(),
+        Some(_) => false,
     }
 }
 
@@ -87,10 +96,8 @@ fn judge_transition<'p>(
     let Some(moves) = &rules.moves else { return };
     let from = facts.old_phase.unwrap_or_default();
     let to = facts.phase.unwrap_or_default();
-    if to == from || !(to.is_empty() || rules.find(to).is_some()) {
-        return;
-    }
     if let Some(sanction) = &moves.action
+        && to != from
         && !moves.allow(from, to)
     {
         let unchanged = Some(from).filter(|from| !from.is_empty());
