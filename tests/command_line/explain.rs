@@ -373,11 +373,11 @@ fn rules_of_own_conventions_and_policies_are_explained() {
 
 #[test]
 fn a_kind_of_remark_is_explained_unless_a_document_has_its_name() {
-    let (code, page, _) = explain(&["lint/not-stable"]);
+    let (code, page, _) = explain(&["lint/never-fires"]);
     assert_eq!(code, Some(0));
-    assert!(page.starts_with("# not-stable\n\nA fault. The next write "), "{page}");
-    assert!(page.contains("\nHelp: Remove `oldPhase`"), "{page}");
-    assert!(page.ends_with(Kind::NotStable.example()), "{page}");
+    assert!(page.starts_with("# never-fires\n\nA fault. No state "), "{page}");
+    assert!(page.contains("\nHelp: Compare the predicate"), "{page}");
+    assert!(page.ends_with(Kind::NeverFires.example()), "{page}");
     let json = |name: &str| {
         let (_, json, _) = explain(&[name, "-o", "json"]);
         serde_json::from_str::<serde_json::Value>(&json).unwrap()

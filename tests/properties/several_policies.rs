@@ -32,7 +32,7 @@ fn conventions() -> Vec<(&'static str, String)> {
         "{{phase: B, necessary: {TRUE}, sufficient: {TRUE}}}, {{phase: A, necessary: {NOT_TRUE}}}"
     );
     let synced = "{phase: A, necessary: {condition: Synced, is: 'True'}}, {phase: B, necessary: {condition: Ready, is: 'False'}, sufficient: {condition: Ready, is: 'False'}}, {phase: C}";
-    let imposing = "{phase: Gone, imposed: {when: {deleting: true}, since: /metadata/deletionTimestamp}}, {phase: A}, {phase: B, necessary: {oldPhase: [A, B]}}";
+    let imposing = "{phase: Gone, imposed: {when: {deleting: true}, since: /metadata/deletionTimestamp}}, {phase: A}, {phase: B, sufficient: {oldPhase: [A, B]}}";
     let element = |kind: &str, status: &str| {
         format!(
             "{{name: {kind}, list: /status/conditions, element: {{type: {kind}, status: {status}, reason: First}}}}"

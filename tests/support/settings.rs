@@ -157,7 +157,7 @@ const ADDITIONS: [&str; 9] = [
     // Defaults that remove members, and that read what others set, restore and own.
     "backfill: [
         {name: a, list: /status/conditions, member: observedGeneration, absentWhere: {any: [{member: status, isNot: 'True'}, {member: severity, set: true}]}},
-        {name: b, list: /status/conditions, member: message, absentWhere: {any: [{member: observedGeneration, changed: true}, {phase: Failed}]}, when: {condition: Synced, present: true}},
+        {name: b, list: /status/conditions, member: message, absentWhere: {any: [{member: observedGeneration, is: 1}, {phase: Failed}]}, when: {condition: Synced, present: true}},
         {name: c, list: /status/conditions, member: severity, value: Info, when: {phase: Unknown}}],
       preserve: [/status/conditions], owners: [{path: /status/conditions, users: [biller]}]",
     // Rules that would deny the default phase if they could, and rules that often cannot be evaluated.

@@ -283,44 +283,6 @@ fn a_default_that_is_never_set_with_a_phase_is_noted() {
 }
 
 #[test]
-fn a_phase_that_the_next_write_replaces_is_reported() {
-    let phases = |values: &str| {
-        format!(
-            "{CONDITIONS}\nphase: {{path: /status/phase, default: Unknown, values: [{values}, {{phase: Unknown}}]}}"
-        )
-    };
-    let of = |spec: &str| -> Vec<String> {
-        let found = remarks(spec).into_iter().filter(|remark| remark.kind == Kind::NotStable);
-        found.map(|remark| remark.message).collect()
-    };
-    let turns = |name: &str| {
-        format!(
-            "{{phase: {name}, necessary: {{not: {{oldPhase: {name}}}}}, sufficient: {{not: {{oldPhase: {name}}}}}}}"
-        )
-    };
-    assert_eq!(
-        of(&phases(&format!("{}, {}", turns("A"), turns("B")))),
-        [
-            "2 phases do not persist; for example, Repair chooses phase A, but the next write changes it to B"
-        ]
-    );
-    let imposed =
-        |when: &str| format!("imposed: {{when: {when}, since: /metadata/creationTimestamp}}");
-    assert_eq!(
-        of(&phases(&format!(
-            "{{phase: A, {}}}, {{phase: B, {}}}",
-            imposed("{not: {oldPhase: A}}"),
-            imposed("{oldPhase: A}")
-        ))),
-        [
-            "2 phases do not persist; for example, phase A is imposed, but the next write changes it to B"
-        ]
-    );
-    // A phase that the next write keeps is stable.
-    assert_eq!(of(&two_phases("")), [""; 0]);
-}
-
-#[test]
 fn a_two_step_writer_that_is_locked_out_is_reported() {
     let lockout = "rules:
   - {id: up, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Paused, is: 'True'}}

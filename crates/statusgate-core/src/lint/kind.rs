@@ -54,11 +54,6 @@ kinds! {
     RepairNotAdmissible "repair-not-admissible"
     "Change `necessary`, so that it allows every state in which the phase is imposed."
 
-    /// The next write changes a phase that is imposed or that Repair has chosen. So each write changes the
-    /// phase, and no writer has asked for that.
-    NotStable "not-stable"
-    "Remove `oldPhase` from the evidence and from `imposed.when`, so that a chosen phase persists."
-
     /// No state violates a rule, or evidence holds in no state. The same for the predicate of a repair step
     /// or of a default, and for evidence that nothing contradicts.
     NeverFires "never-fires"

@@ -83,7 +83,6 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     phases::repair_finds_a_phase,
     phases::repair_is_admissible,
     phases::imposed_phases_are_admissible,
-    phases::chosen_phases_are_stable,
     phases::necessary_evidence_can_be_contradicted,
     phases::sufficient_evidence_can_hold,
     phases::imposed_phases_can_occur,

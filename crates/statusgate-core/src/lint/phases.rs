@@ -1,7 +1,7 @@
 //! The truth table of the phase: every state admits a phase, and every repair finds one.
 
 use super::{Kind, Lint, Remark};
-use crate::explain::{Answer, Fact, PhaseOutcome, Question, Space, Table, has_evidence};
+use crate::explain::{PhaseOutcome, Question, Table, has_evidence};
 use crate::language::any_of;
 use crate::policy::convention::{PhaseRules, PhaseValue};
 
@@ -81,47 +81,6 @@ pub(super) fn imposed_phases_are_admissible(lint: &Lint<'_>) -> Vec<Remark> {
         let message = format!("phase {} is imposed in a state that contradicts it", phase.name);
         Some(phases.remark(Kind::RepairNotAdmissible, phase, message, number))
     })
-}
-
-/// The next write keeps a phase that is imposed or that Repair has chosen. Otherwise each write would
-/// change the phase, and no writer has asked for it. One fault for all phases: they replace
-/// each other.
-pub(super) fn chosen_phases_are_stable(lint: &Lint<'_>) -> Vec<Remark> {
-    let faults = Phases::each(lint, |phases, chosen, phase| {
-        phases.table.iter().find_map(|(number, outcome)| {
-            let how = match outcome.imposed {
-                Some(imposed) => {
-                    (imposed == chosen).then(|| format!("phase {} is imposed", phase.name))
-                }
-                None => outcome
-                    .repairs
-                    .contains(&Some(chosen))
-                    .then(|| format!("Repair chooses phase {}", phase.name)),
-            }?;
-            let next = next_write(&phases.table.space, number, &phase.name)?;
-            let after = phases.table.outcome(next)?;
-            let then = match after.imposed {
-                None if after.admissible[chosen] => None,
-                None => after.repairs[chosen],
-                imposed => imposed,
-            };
-            let then = phases.name(then.filter(|then| *then != chosen)?);
-            let message = format!("{how}, but the next write changes it to {then}");
-            Some(phases.remark(Kind::NotStable, phase, message, next))
-        })
-    });
-    let count = faults.len();
-    let together = faults
-        .into_iter()
-        .reduce(|first, other| Remark { rules: [first.rules, other.rules].concat(), ..first });
-    let numbered = together.map(|fault| match count {
-        1 => fault,
-        _ => {
-            let message = format!("{count} phases do not persist; for example, {}", fault.message);
-            Remark { message, ..fault }
-        }
-    });
-    numbered.into_iter().collect()
 }
 
 pub(super) fn necessary_evidence_can_be_contradicted(lint: &Lint<'_>) -> Vec<Remark> {
@@ -209,23 +168,4 @@ impl<'l> Phases<'l> {
         }
         Some(scene.to_yaml())
     }
-}
-
-/// The combination of the next write of the same status, which has this phase now: the stored facts have
-/// the answers of the object. `None` if the table does not list such an answer.
-fn next_write(space: &Space, number: usize, phase: &str) -> Option<usize> {
-    let combination = space.combination(number);
-    let mut places = space.facts.iter().zip(&combination);
-    places.try_fold(0, |number, ((fact, answers), at)| {
-        let answer = |wanted: &Fact| space.answer(wanted, &combination);
-        let place = |wanted: &Answer| answers.iter().position(|known| known == wanted);
-        let at = match fact {
-            Fact::Phase { old: true } => {
-                answers.iter().position(|known| known.value().is_some_and(|name| name == phase))?
-            }
-            fact if fact.is_stored() => place(answer(&fact.written())?)?,
-            _ => *at,
-        };
-        Some(number * answers.len() + at)
-    })
 }

@@ -6,7 +6,7 @@ use super::convention::Names;
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
 use super::{Disposition, Id};
 use crate::documents::{Name, Sanction};
-use crate::language::{Issue, Issues, Predicate, Segment};
+use crate::language::{Issue, Issues, Segment};
 use crate::source::tree::At;
 
 /// Compiles the parts of one document.
@@ -86,11 +86,6 @@ impl<'c> Compiler<'c> {
         at.report_with_help(message, "give this one another id");
     }
 
-    /// Reports the errors of a predicate that can change or reject a write.
-    pub(crate) fn predicate(&self, predicate: &Predicate, at: At<'_>) {
-        self.report(predicate.check(), Purpose::Decide, at);
-    }
-
     /// Reports the errors of a predicate with a purpose in their places.
     pub(crate) fn report(&self, issues: Issues, purpose: Purpose, at: At<'_>) {
         for (path, issue) in issues {
@@ -104,6 +99,11 @@ impl<'c> Compiler<'c> {
                 Issue::Clock if purpose == Purpose::Decide => at.report_with_help(
                     "time alone must neither change nor reject a write",
                     "use it in a rule with the action Warn or Audit",
+                ),
+                // A write that changes nothing has other stored facts than the write before it.
+                Issue::Write if purpose == Purpose::Change => at.report_with_help(
+                    "the webhook's own changes cannot depend on the stored object, the write or the time",
+                    "ask about the written object; \"sufficient\", \"repair\" and \"rules\" may ask about the stored one",
                 ),
                 Issue::Write if purpose == Purpose::Health => at.report_with_help(
                     "health cannot ask about a write, the stored object or the time",
@@ -120,8 +120,10 @@ impl<'c> Compiler<'c> {
 /// The effect of a predicate.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Purpose {
-    /// It can change or reject a write.
+    /// It can reject a write, or choose a phase for a contradicted one.
     Decide,
+    /// It makes the mutating webhook change a status.
+    Change,
     /// It can warn.
     Warn,
     /// It decides about health.

@@ -222,7 +222,9 @@ impl Compiler<'_> {
     /// Compiles one entry.
     fn default(&self, document: &documents::Backfill, at: At<'_>) -> Option<Backfill> {
         let when = document.when.clone();
-        when.iter().for_each(|when| self.predicate(when, at.key("when")));
+        if let Some(when) = &when {
+            self.report(when.check(), Purpose::Change, at.key("when"));
+        }
         let kinds = ["value", "copyOf", "element", "steadyWhile", "absentWhere"].into_iter();
         let mut kinds: Vec<_> = kinds.filter_map(|key| Some((at.position(key)?, key))).collect();
         kinds.sort_unstable();
@@ -325,7 +327,7 @@ impl Compiler<'_> {
             None => {}
         }
         if let Some(of) = &document.absent_where {
-            self.report(of.check(), Purpose::Decide, at.key("absentWhere"));
+            self.report(of.check(), Purpose::Change, at.key("absentWhere"));
             return Some(Filling::AbsentMember { list, member, of: of.0.clone() });
         }
         Some(Filling::Member { list, member, sources: sources(document, at)? })

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::super::checks::kebab;
-use super::super::compile::{Compiler, Sourced};
+use super::super::compile::{Compiler, Purpose, Sourced};
 use super::super::rules::Declarer;
 use super::super::{Disposition, Id};
 use super::{Moves, PhaseReason, PhaseTimeRules, PhaseValue, RepairStep};
@@ -136,10 +136,13 @@ impl Compiler<'_> {
             if !KEYWORDS.contains(&step.to.as_str()) {
                 self.names.check_phase(at.key("to"), &step.to);
             }
-            step.when.iter().for_each(|when| self.predicate(when, at.key("when")));
+            let when = step.when.iter();
+            when.for_each(|when| self.report(when.check(), Purpose::Decide, at.key("when")));
         }
         let mirrored = document.mirrored.clone();
-        mirrored.iter().for_each(|when| self.predicate(when, at.key("mirrored")));
+        if let Some(when) = &mirrored {
+            self.report(when.check(), Purpose::Decide, at.key("mirrored"));
+        }
         let mut paths = document.path.iter().map(|path| (**path).clone());
         Some(PhaseRules {
             path: paths.next()?,
@@ -232,12 +235,13 @@ impl Compiler<'_> {
     }
 
     fn phase_value(&self, name: &str, rule: Id, value: &PhaseValue, at: At<'_>) -> PhaseValue {
-        for (key, evidence) in [("necessary", &value.necessary), ("sufficient", &value.sufficient)]
-        {
-            evidence.iter().for_each(|evidence| self.predicate(evidence, at.key(key)));
-        }
-        if let Some(imposed) = &value.imposed {
-            self.predicate(&imposed.when, at.key("imposed").key("when"));
+        let imposed = value.imposed.as_ref().map(|imposed| &imposed.when);
+        for (evidence, purpose, at) in [
+            (value.necessary.as_ref(), Purpose::Change, at.key("necessary")),
+            (value.sufficient.as_ref(), Purpose::Decide, at.key("sufficient")),
+            (imposed, Purpose::Change, at.key("imposed").key("when")),
+        ] {
+            evidence.into_iter().for_each(|evidence| self.report(evidence.check(), purpose, at));
         }
         PhaseValue { name: name.to_owned(), rule, ..value.clone() }
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::Disposition;
 use super::super::checks::kebab;
-use super::super::compile::Compiler;
+use super::super::compile::{Compiler, Purpose};
 use super::{ConditionList, ConditionType, Presence, ReasonRow, Sanction};
 use crate::language::{Glob, Predicate, Scalar};
 use crate::model::ConditionStatus;
@@ -87,7 +87,7 @@ impl Compiler<'_> {
             let sanction = presence.as_mut().map(|presence| match presence {
                 Presence::Always(sanction) => sanction,
                 Presence::Guarded(guarded) => {
-                    self.predicate(&guarded.when, at.key(key).key("when"));
+                    self.report(guarded.when.check(), Purpose::Decide, at.key(key).key("when"));
                     &mut guarded.action
                 }
             });
