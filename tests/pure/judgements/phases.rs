@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use statusgate_core::engine::Action::Warn;
 
-use super::ready;
+use super::{condition, ready, with};
 use crate::support::{DELETED, NOW, T0, Write, compile, convention, following, policy, under};
 
 /// A convention that repairs the phase, imposes `Deleting`, and restricts moves and reasons.
@@ -179,6 +179,30 @@ fn no_rule_can_forbid_the_default_phase_at_another_path() {
     );
     let write = Write::of(json!({"state": "Ready"}), json!({"state": "Unknown"}));
     write.validate(&policies).is_allowed();
+}
+
+/// Unknown is a status, not missing evidence, and a condition about an older generation is evidence.
+#[test]
+fn only_an_absent_condition_is_no_evidence() {
+    let policies = under(
+        "conditions: [{path: /status/conditions}], phase: {path: /status/phase, values: [\
+            {phase: Sure, necessary: {condition: Ready, is: 'True'}}, \
+            {phase: Open, necessary: {condition: Ready, isNot: 'False'}}]}",
+        "",
+    );
+    let denied = |phase: &str, conditions: Value| {
+        let status = json!({"phase": phase, "conditions": conditions});
+        Write::of(json!({"x": 1}), status).validate(&policies).is_denied()
+    };
+    for (phase, contradicting) in [("Sure", vec!["False", "Unknown"]), ("Open", vec!["False"])] {
+        assert!(!denied(phase, json!([])));
+        for status in ["True", "False", "Unknown"] {
+            for generation in [1, 3] {
+                let ready = with(condition("Ready", status), "observedGeneration", generation);
+                assert_eq!(denied(phase, json!([ready])), contradicting.contains(&status));
+            }
+        }
+    }
 }
 
 /// `""` in a table of moves is no phase: before the first one, and after a write that removes it.
