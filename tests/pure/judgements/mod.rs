@@ -4,6 +4,7 @@
 mod defaults;
 mod lists;
 mod owners;
+mod ownership;
 mod phases;
 mod webhooks;
 mod words;

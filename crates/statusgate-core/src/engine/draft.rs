@@ -38,12 +38,20 @@ impl<'s, 'a> Draft<'s, 'a> {
         let tokens = pointer.tokens();
         let numbered =
             |token: &String| token == "-1" || token.bytes().all(|byte| byte.is_ascii_digit());
-        let unfit = |depth: usize| match self.at(&tokens[1..depth]) {
-            None | Some(Json::Null) => numbered(&tokens[depth]),
-            Some(parent) => !matches!(parent, Json::Object(_)),
+        let unfit = |depth| is_null(self.at(&tokens[1..depth])) && numbered(&tokens[depth]);
+        if !(1..tokens.len()).any(unfit) {
+            self.set_in_maps(pointer, value);
+        }
+    }
+
+    /// The same for a pointer whose missing parents are objects. Returns whether it changed anything.
+    pub(super) fn set_in_maps(&mut self, pointer: &Pointer, value: Value) -> bool {
+        let tokens = pointer.tokens();
+        let unfit = |depth| {
+            !matches!(self.at(&tokens[1..depth]), None | Some(Json::Null | Json::Object(_)))
         };
         if (1..tokens.len()).any(unfit) {
-            return;
+            return false;
         }
         // The operation `add /status/phase` fails if `/status` is missing or null.
         for depth in 1..tokens.len() {
@@ -52,6 +60,7 @@ impl<'s, 'a> Draft<'s, 'a> {
             }
         }
         self.write(tokens, value);
+        true
     }
 
     /// Removes the value at a pointer, but not an item of a list: the next item would take its index.

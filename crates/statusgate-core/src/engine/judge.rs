@@ -314,17 +314,17 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             return;
         }
         let mutated = self.mutated_without(others.iter().map(|owner| &*owner.path));
+        // What the mutating webhook makes of the write, if it has not judged it.
+        let restored = self.mutated(self.subject.object.status.clone());
         for owner in others {
             let value = written(&owner.path);
             // The writer is not responsible for a value that the mutating webhook set.
             if mutated.is_some() && same(value, in_status(mutated.as_ref(), &owner.path)) {
                 continue;
             }
-            // The mutating webhook restores a preserved field, so its removal does not reject.
-            let removed = value.is_none_or(Json::is_null);
-            let preserved = |path: &Pointer| path.contains(&owner.path);
-            let restored = removed && self.policy.preserve.iter().any(preserved);
-            let action = if restored { Disposition::Warn } else { Disposition::Deny };
+            let is_restored = value.is_none_or(Json::is_null)
+                && same(in_status(restored.as_ref(), &owner.path), before(&owner.path));
+            let action = if is_restored { Disposition::Warn } else { Disposition::Deny };
             let message = format!("{} does not own this field", quoted(&self.subject.writer.user));
             let found = Violation::new(rule, action, owner.path.field(), message);
             violations.push(found.cause(Cause::Forbidden).transition());

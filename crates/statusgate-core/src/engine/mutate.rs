@@ -114,12 +114,48 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let mut draft = Draft::new(self.base, &self.in_lists);
         for (_, policy) in self.selected.policies() {
             for path in &policy.preserve {
-                if restore(policy, path, self.subject, &mut draft) {
+                if let Some(wanted) = self.wanted(path)
+                    && draft.get(path) != Some(&wanted)
+                    && draft.set_in_maps(path, wanted.to_value())
+                {
                     self.verdict.changes.push((&policy.name, Change::Restored));
                 }
             }
         }
         self.take(draft.finish());
+    }
+
+    /// The stored value of a field that the writer removed, without the parts that this writer owns. `None`
+    /// if the field stays removed. The validating webhook judges a changed value.
+    fn wanted(&self, path: &Pointer) -> Option<Json<'a>> {
+        let stored = self.subject.old.as_ref()?;
+        let value = stored.at_status(path).filter(|value| !value.is_null() && value.is_whole())?;
+        let names = path.below_status();
+        let parent = |depth| stored.status.as_ref()?.at(&names[..depth]);
+        // Inside a list, another element may have the index.
+        let is_in_maps =
+            (0..names.len()).all(|depth| matches!(parent(depth), Some(Json::Object(_))));
+        let is_removed = self.base.at_status(path).is_none_or(Json::is_null);
+        if !is_in_maps || !is_removed {
+            return None;
+        }
+        let mut wanted = value.clone();
+        let owners = self.selected.policies().flat_map(|(_, policy)| &policy.owners);
+        for owner in owners.filter(|owner| owner.writers.include(&self.subject.writer)) {
+            if owner.path.contains(path) {
+                return None;
+            }
+            let part = owner.path.below_status().get(names.len()..).unwrap_or_default();
+            let Some((_, parent)) = part.split_last().filter(|_| path.contains(&owner.path)) else {
+                continue;
+            };
+            // The next element would take the index of a removed one.
+            if matches!(wanted.at(parent), Some(Json::Array(_))) {
+                return None;
+            }
+            wanted.put(part, None);
+        }
+        Some(wanted)
     }
 
     /// Sets a default, unless it contradicts the phase. The phase is then better information than the
@@ -289,26 +325,4 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         };
         time.as_deref().map(str::to_owned)
     }
-}
-
-/// Restores a field that the writer removed without being its owner. The validating webhook judges a
-/// changed value. Returns whether it restored the field.
-fn restore(
-    policy: &Policy,
-    path: &Pointer,
-    subject: &Subject<'_>,
-    draft: &mut Draft<'_, '_>,
-) -> bool {
-    let stored = subject.old.as_ref().and_then(|old| old.at_status(path));
-    let Some(stored) = stored.filter(|stored| !stored.is_null() && stored.is_whole()) else {
-        return false;
-    };
-    let mut owners = policy.owners.iter().filter(|owner| owner.path.contains(path));
-    let missing = draft.get(path).is_none_or(Json::is_null);
-    let restores = missing && !owners.any(|owner| owner.writers.include(&subject.writer));
-    if restores {
-        draft.set(path, stored.to_value());
-    }
-    // A parent of another type accepts no member, and a list no other element.
-    restores && draft.get(path).is_some_and(|now| !now.is_null())
 }

@@ -4,7 +4,7 @@
 
 use super::judge::Judging;
 use super::mutate::mutate;
-use crate::model::{Json, Pointer, Subject, parse_rfc3339};
+use crate::model::{Json, Pointer, Subject, in_status, parse_rfc3339, same};
 
 /// The largest number of seconds between the two webhooks of one write: the maximum of `timeoutSeconds`.
 const MAX_TIMEOUT: u64 = 30;
@@ -18,7 +18,7 @@ impl<'a> Judging<'_, '_, 'a> {
     }
 
     /// The status that would result if the writer had not changed these paths. `None` if the mutating
-    /// webhook would change nothing.
+    /// webhook would change nothing, or if the writer left no place for one of the stored values.
     pub(super) fn mutated_without<'w>(
         &self,
         paths: impl IntoIterator<Item = &'w Pointer>,
@@ -28,11 +28,15 @@ impl<'a> Judging<'_, '_, 'a> {
         for path in paths {
             let stored = old.as_ref().and_then(|old| old.at_status(path));
             status.put(path.below_status(), stored.cloned());
+            if !same(in_status(Some(&status), path), stored) {
+                return None;
+            }
         }
         self.mutated(Some(status))
     }
 
-    fn mutated(&self, status: Option<Json<'a>>) -> Option<Json<'_>> {
+    /// The status that would result from this one. `None` if the mutating webhook would change nothing.
+    pub(super) fn mutated(&self, status: Option<Json<'a>>) -> Option<Json<'_>> {
         let object = self.subject.object.with_status(status);
         mutate(self.selected, self.subject, &object, self.mutation_time()).status
     }
