@@ -272,3 +272,59 @@ fn a_move_from_a_value_that_is_no_phase_is_not_judged() {
         renamed.validate(&policies).denied_by(&["c/phase-value"]);
     }
 }
+
+/// The reason and the move belong to the phase that the writer has written.
+#[test]
+fn rules_about_moves_and_reasons_judge_the_phase_that_a_repair_replaces() {
+    let repair = under(moves(), "disagreement: Repair");
+    let ready_but_false =
+        |reason: &str| json!({"phase": "Ready", "reason": reason, "conditions": ready("False")});
+    let outcome = Write::of(Value::Null, ready_but_false("Up")).review(&repair);
+    assert_eq!(outcome.status()["phase"], "Degraded");
+    outcome.is_clean();
+    // No phase that the writer can have written has this reason.
+    let mut none = moves();
+    none["phase"].as_object_mut().unwrap().remove("default");
+    let values = none["phase"]["values"].as_array_mut().unwrap();
+    values.retain(|value| value["phase"] != "Unknown");
+    none["phase"]["moves"]["from"] = json!({"": ["Ready"], "Ready": []});
+    let strict = under(none.clone(), "disagreement: Repair");
+    Write::of(Value::Null, ready_but_false("Asked")).review(&strict).denied_by(&["c/phase-reason"]);
+    Write::of(Value::Null, ready_but_false("Up")).review(&strict).is_clean();
+    // Backfill writes the same with a policy that denies disagreements.
+    let backfilled = json!({"phase": "Degraded", "reason": "Up", "conditions": ready("False")});
+    let deny = under(none, "disagreement: Deny");
+    Write::of(ready_but_false("Up"), backfilled.clone()).review(&deny).is_clean();
+    let other = with(backfilled, "other", 1);
+    Write::of(ready_but_false("Up"), other)
+        .review(&deny)
+        .denied_by(&["c/phase-reason", "c/phase-move"]);
+}
+
+/// A writer that knows neither the default nor the imposed phase writes its reason again.
+#[test]
+fn a_reason_is_not_held_against_a_default_or_imposed_phase() {
+    let convention = json!({
+        "phase": {
+            "path": "/status/phase",
+            "default": "New",
+            "reason": {"path": "/status/reason", "action": "Deny"},
+            "values": [
+                {"phase": "Deleting", "imposed": {"when": {"deleting": true}, "since": "/metadata/deletionTimestamp"}, "reasons": ["Asked"]},
+                {"phase": "Ready", "reasons": ["Up"]},
+                {"phase": "New", "reasons": ["Made"]},
+            ],
+        },
+    });
+    let policies = under(convention, "");
+    let outcome = Write::of(json!({"phase": "New"}), json!({"reason": "Up"})).review(&policies);
+    assert_eq!(outcome.status()["phase"], "New");
+    outcome.is_clean();
+    let stored = json!({"phase": "Deleting", "reason": "Asked"});
+    let new = json!({"phase": "Ready", "reason": "Up"});
+    let outcome = Write::of(stored, new).deleting().review(&policies);
+    assert_eq!(outcome.status()["phase"], "Deleting");
+    outcome.is_clean();
+    let wrong = json!({"phase": "Ready", "reason": "Made"});
+    Write::of(Value::Null, wrong).review(&policies).denied_by(&["c/phase-reason"]);
+}

@@ -50,7 +50,7 @@ pub(super) fn judge<'p, 'a>(
     };
     judging.judge(object, old, &mut ratchet);
     ratchet.findings.finish();
-    // The writer is not responsible for a status that only the mutating webhook changed.
+    // The writer is not responsible for a status that only the mutating webhook or a backfill changed.
     if findings.len() > first && judging.only_webhook_changed_status() {
         findings.truncate(first);
     }
@@ -199,7 +199,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let phase = convention.phase.as_ref().filter(|_| self.selected.owns(self.policy));
         if let Some(rules) = phase {
             let mut found = Vec::new();
-            phase::judge(rules, &facts, &mut found);
+            let repairs = self.policy.disagreement_of(&self.subject.writer) == Action::Repair;
+            phase::judge(rules, &facts, repairs, &mut found);
             found.retain(|violation| self.is_about(violation.action));
             // The writer is not responsible for a phase that the mutating webhook set.
             if !found.is_empty() && !self.webhook_set_phase(rules, &facts) {
@@ -315,7 +316,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         }
         let mutated = self.mutated_without(others.iter().map(|owner| &*owner.path));
         // What the mutating webhook makes of the write, if it has not judged it.
-        let restored = self.mutated(self.subject.object.status.clone());
+        let restored = self.mutated(self.subject.object.status.clone(), false);
         for owner in others {
             let value = written(&owner.path);
             // The writer is not responsible for a value that the mutating webhook set.

@@ -76,7 +76,7 @@ pub fn decide<'p, 'a: 'p>(
     let selected = Selected::of(policies, subject);
     match webhook {
         Webhook::Mutate => {
-            verdict = mutate::mutate(&selected, subject, &subject.object, now);
+            verdict = mutate::mutate(&selected, subject, &subject.object, now, false);
             if verdict.patch.as_ref().is_some_and(|patch| !mutate::applies(&subject.object, patch))
             {
                 let Verdict { findings, withheld, .. } = verdict;

@@ -20,12 +20,14 @@ use super::draft::Draft;
 use super::evidence::{Facts, facts_of, phase_path};
 use super::{Cause, Change, Finding, Verdict};
 
-/// Mutates an object: the subject's own, or the same with another status.
+/// Mutates an object: the subject's own, or the same with another status. `repairs_stored` repairs stored
+/// disagreements, whatever the policy.
 pub(super) fn mutate<'p, 'a: 'p>(
     selected: &Selected<'p>,
     subject: &Subject<'a>,
     object: &Object<'a>,
     now: i64,
+    repairs_stored: bool,
 ) -> Verdict<'p> {
     let verdict = Verdict::default();
     // The validating webhook rejects a status that is not an object.
@@ -33,8 +35,17 @@ pub(super) fn mutate<'p, 'a: 'p>(
         return verdict;
     }
     let (changed, in_lists, operations) = (None, Cell::new(0), Vec::new());
-    let mut run =
-        Run { selected, subject, now, base: object, changed, in_lists, operations, verdict };
+    let mut run = Run {
+        selected,
+        subject,
+        now,
+        repairs_stored,
+        base: object,
+        changed,
+        in_lists,
+        operations,
+        verdict,
+    };
     run.restore();
     run.settle();
     let status = run.changed.and_then(|object| object.status);
@@ -57,6 +68,7 @@ struct Run<'r, 'p, 'a> {
     selected: &'r Selected<'p>,
     subject: &'r Subject<'a>,
     now: i64,
+    repairs_stored: bool,
     base: &'r Object<'a>,
     /// The object with the changes so far.
     changed: Option<Object<'a>>,
@@ -250,8 +262,9 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             let stored = facts_of(&policy.convention, old, None, resource);
             agreement::contradicted(rules, &stored).is_some_and(|before| before.name == phase.name)
         };
-        policy.disagreement_of(writer) == Action::Repair
-            && (policy.repairs_stored || !old.as_ref().is_some_and(contradicted_before))
+        self.repairs_stored
+            || policy.disagreement_of(writer) == Action::Repair
+                && (policy.repairs_stored || !old.as_ref().is_some_and(contradicted_before))
     }
 
     /// Sets the time of the phase's last change.

@@ -2,6 +2,7 @@
 
 use indexmap::IndexSet;
 
+use super::agreement::{Choice, choose};
 use super::conditions::same;
 use super::evidence::{Facts, Truth, phase_path};
 use super::violation::{Sink, Violation};
@@ -9,12 +10,13 @@ use super::{Cause, agreement, fields};
 use crate::language::any_of;
 use crate::model::{Json, Object, is_before_write, parse_rfc3339};
 use crate::policy::Disposition;
-use crate::policy::convention::{PhaseReason, PhaseRules};
+use crate::policy::convention::{PhaseReason, PhaseRules, PhaseValue};
 
-/// Judges the phase of an object.
+/// Judges the phase of an object. `repairs` tells whether this writer's disagreements are repaired.
 pub(super) fn judge<'p>(
     rules: &'p PhaseRules,
     facts: &Facts<'_, '_>,
+    repairs: bool,
     violations: &mut dyn Sink<'p>,
 ) {
     let path = phase_path(rules, facts.object);
@@ -39,7 +41,7 @@ pub(super) fn judge<'p>(
         violations.push(Violation::new(&phase.rule, action, path.field(), message));
     }
     if let Some(reason) = &rules.reason {
-        judge_reason(reason, rules, facts, violations);
+        judge_reason(reason, rules, facts, repairs, violations);
     }
     let is_mirrored = |when| facts.ask(when) == Truth::True;
     if let Some(old) = facts.old
@@ -49,7 +51,7 @@ pub(super) fn judge<'p>(
         // phase follows it, so a judgement would lock its writer out.
         let stored = old.at_status(phase_path(rules, old));
         if [written, stored].into_iter().all(|value| is_known(rules, value)) {
-            judge_transition(rules, facts, path.field(), violations);
+            judge_transition(rules, facts, repairs, path.field(), violations);
         }
         judge_time(rules, facts, old, violations);
     }
@@ -69,20 +71,46 @@ fn judge_reason<'p>(
     reason: &'p PhaseReason,
     rules: &'p PhaseRules,
     facts: &Facts<'_, '_>,
+    repairs: bool,
     violations: &mut dyn Sink<'p>,
 ) {
     let found = facts.object.at_status(&reason.path).and_then(Json::as_str);
     let Some(found) = found.filter(|text| !text.is_empty()) else { return };
     let Some(phase) = facts.phase.and_then(|phase| rules.find(phase)) else { return };
-    let known = || phase.reasons.iter().chain(reason.always.iter());
+    let known = |phase: &'p PhaseValue| phase.reasons.iter().chain(reason.always.iter());
+    let has = |phase: &'p PhaseValue| {
+        phase.reasons.is_empty() || known(phase).any(|known| known == found)
+    };
     if let Some(sanction) = &reason.action
-        && !phase.reasons.is_empty()
-        && !known().any(|known| known == found)
+        && !has(phase)
+        && !replaces_one(rules, facts, repairs, |phase| rules.find(phase).is_none_or(has))
     {
-        let message = format!("with phase {}: {}", phase.name, fields::unsupported(found, known()));
+        let known = known(phase);
+        let message = format!("with phase {}: {}", phase.name, fields::unsupported(found, known));
         let found = Violation::by(sanction, reason.path.field(), message);
         violations.push(found.cause(Cause::NotSupported));
     }
+}
+
+/// Whether the mutating webhook replaces one of the phases that are `written`, or an absent one, by this phase.
+/// The webhook is responsible for the result. The empty text is no phase.
+fn replaces_one(
+    rules: &PhaseRules,
+    facts: &Facts<'_, '_>,
+    repairs: bool,
+    written: impl Fn(&str) -> bool,
+) -> bool {
+    let phases = rules.phases.iter().map(|phase| phase.name.as_str());
+    phases.chain([""]).filter(|phase| written(phase)).any(|phase| {
+        let supposed = Facts { phase: Some(phase).filter(|phase| !phase.is_empty()), ..*facts };
+        let chosen = match choose(rules, &supposed) {
+            Choice::Imposed(phase) => Some(&*phase.name),
+            Choice::Default(default) => default,
+            Choice::Contradicted(_) if repairs => agreement::repaired(rules, &supposed),
+            Choice::Contradicted(_) | Choice::Written => None,
+        };
+        chosen.is_some() && chosen == facts.phase
+    })
 }
 
 /// The phase must be a valid successor of the stored one. The empty text is no phase: before the first one,
@@ -90,15 +118,20 @@ fn judge_reason<'p>(
 fn judge_transition<'p>(
     rules: &'p PhaseRules,
     facts: &Facts<'_, '_>,
+    repairs: bool,
     field: &str,
     violations: &mut dyn Sink<'p>,
 ) {
     let Some(moves) = &rules.moves else { return };
     let from = facts.old_phase.unwrap_or_default();
     let to = facts.phase.unwrap_or_default();
+    if to == from {
+        return;
+    }
+    let may_follow = |phase: &str| phase == from || moves.allow(from, phase);
     if let Some(sanction) = &moves.action
-        && to != from
-        && !moves.allow(from, to)
+        && !may_follow(to)
+        && !replaces_one(rules, facts, repairs, may_follow)
     {
         let unchanged = Some(from).filter(|from| !from.is_empty());
         let name = |phase: &str| if phase.is_empty() { "none" } else { phase }.to_owned();

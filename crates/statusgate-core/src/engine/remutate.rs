@@ -10,11 +10,14 @@ use crate::model::{Json, Pointer, Subject, in_status, parse_rfc3339, same};
 const MAX_TIMEOUT: u64 = 30;
 
 impl<'a> Judging<'_, '_, 'a> {
-    /// Whether only the mutating webhook changed the status.
+    /// Whether only the mutating webhook changed the status, or a backfill that repairs.
     pub(super) fn only_webhook_changed_status(&self) -> bool {
         let Subject { object, old, .. } = self.subject;
-        let stored = old.as_ref().and_then(|old| old.status.clone());
-        self.mutated(stored).is_some_and(|status| Some(&status) == object.status.as_ref())
+        let stored = || old.as_ref().and_then(|old| old.status.clone());
+        [false, true].into_iter().any(|repairs_stored| {
+            let mutated = self.mutated(stored(), repairs_stored);
+            mutated.is_some_and(|status| Some(&status) == object.status.as_ref())
+        })
     }
 
     /// The status that would result if the writer had not changed these paths. `None` if the mutating
@@ -32,13 +35,17 @@ impl<'a> Judging<'_, '_, 'a> {
                 return None;
             }
         }
-        self.mutated(Some(status))
+        self.mutated(Some(status), false)
     }
 
     /// The status that would result from this one. `None` if the mutating webhook would change nothing.
-    pub(super) fn mutated(&self, status: Option<Json<'a>>) -> Option<Json<'_>> {
+    pub(super) fn mutated(
+        &self,
+        status: Option<Json<'a>>,
+        repairs_stored: bool,
+    ) -> Option<Json<'_>> {
         let object = self.subject.object.with_status(status);
-        mutate(self.selected, self.subject, &object, self.mutation_time()).status
+        mutate(self.selected, self.subject, &object, self.mutation_time(), repairs_stored).status
     }
 
     /// When the mutating webhook ran. It is a little earlier than now if it set the time of the phase.
