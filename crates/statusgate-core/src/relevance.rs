@@ -125,8 +125,8 @@ impl Relevance {
             inputs.phase(rules);
             inputs.predicate(&imposed.when);
         }
-        // A phase may be imposed because of an older write of the main resource, or of what is stored.
-        if inputs.outside || inputs.stored {
+        // A phase may be imposed because of an older write of the main resource.
+        if inputs.outside {
             return None;
         }
         if let Some(time) = rules.transition_time.as_ref().filter(|time| time.in_step()) {

@@ -1,11 +1,10 @@
 //! Whether a rule is silent about writes that leave everything that it reads as it is.
 
 use super::inputs::Inputs;
-use crate::engine::admits;
-use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, clauses, space_of, versions_of};
+use crate::explain::{Clause, Fact, Scene, Space, Stage, clauses, space_of, versions_of};
 use crate::language::Predicate;
 use crate::policy::Disposition;
-use crate::policy::convention::{Convention, PhaseValue, Trigger};
+use crate::policy::convention::{Convention, Trigger};
 
 /// Above this number of combinations, the answer is no.
 const MAX_COMBINATIONS: usize = 4096;
@@ -15,9 +14,7 @@ const MAX_COMBINATIONS: usize = 4096;
 pub(super) fn is_idle(convention: &Convention) -> bool {
     let mut speaking =
         clauses(convention).into_iter().filter(|clause| clause.action != Disposition::Audit);
-    let mut phases = convention.phase.iter().flat_map(|rules| &rules.phases);
     speaking.all(|clause| is_idle_clause(convention, &clause))
-        && phases.all(|phase| is_idle_phase(convention, phase))
 }
 
 /// A violation by the written object alone is excused by the stored one, which has it too, unless the rule
@@ -36,25 +33,6 @@ fn is_idle_clause(convention: &Convention, clause: &Clause<'_>) -> bool {
         let stage = Stage { convention, version };
         let scenes = same(&stage, space_of(convention, version, &[question]));
         scenes.is_some_and(|scenes| scenes.iter().all(|scene| !stage.holds(scene, &question)))
-    })
-}
-
-/// Whether the stored object alone contradicts the phase in each state in which such a write does.
-fn is_idle_phase(convention: &Convention, phase: &PhaseValue) -> bool {
-    let asks = |necessary: &&Predicate| asks_about_stored(convention, necessary);
-    let Some(necessary) = phase.necessary.as_ref().filter(asks) else { return true };
-    versions_of(convention).iter().all(|version| {
-        let mut space = space_of(convention, version, &[Question::plain(necessary)]);
-        space.facts.retain(|fact, _| !matches!(fact, Fact::Phase { .. }));
-        let stage = Stage { convention, version };
-        let Some(scenes) = same(&stage, space) else { return false };
-        scenes.into_iter().all(|mut scene| {
-            stage.set_phase(&mut scene.object, &phase.name);
-            scene.old = Some(scene.object.clone());
-            let alone = Scene { old: None, ..scene.clone() };
-            let admitted = |scene| stage.look(scene, None, |facts| admits(facts, phase));
-            admitted(&scene) == Some(true) || admitted(&alone) == Some(false)
-        })
     })
 }
 
