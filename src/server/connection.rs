@@ -20,9 +20,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tokio_util::io::InspectReader;
 
-use super::activity::{Activity, Due, IdleCheck};
+use super::activity::{Activity, Due, IdleCheck, Observed};
 use super::drain::StageWatch;
 use super::handshake::{self, HandshakeLog};
 use super::rejection::Rejection;
@@ -38,6 +37,7 @@ pub(super) struct Connections {
     pub(super) handshake_timeout: Duration,
     pub(super) head_timeout: Duration,
     pub(super) idle_timeout: Duration,
+    pub(super) keep_alive: bool,
 }
 
 /// The layer below HTTP.
@@ -50,18 +50,21 @@ pub(super) enum Transport {
 }
 
 /// Serves one accepted connection to its end.
-pub(super) async fn serve(stream: TcpStream, connections: &Connections) {
+pub(super) async fn serve(stream: TcpStream, connections: &Connections, activity: Arc<Activity>) {
     // A response is one small write. Nagle's algorithm would delay it by up to 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
     match &connections.transport {
-        Transport::Plain => serve_http(stream, connections).await,
+        Transport::Plain => serve_http(stream, connections, activity).await,
         Transport::Tls { tls, metrics, failures } => {
             let _counted = CountedConnection::new(metrics);
             let handshake = TlsAcceptor::from(tls.config()).accept(stream);
             match timeout(connections.handshake_timeout, handshake).await {
-                Ok(Ok(stream)) => serve_http(stream, connections).await,
+                Ok(Ok(mut stream)) => {
+                    stream.get_mut().1.set_buffer_limit(Some(UNSENT));
+                    serve_http(stream, connections, activity).await;
+                }
                 Ok(Err(error)) => failures.record(handshake::reason(&error), &error, metrics),
                 Err(elapsed) => failures.record(handshake::TIMEOUT, &elapsed, metrics),
             }
@@ -69,23 +72,18 @@ pub(super) async fn serve(stream: TcpStream, connections: &Connections) {
     }
 }
 
-async fn serve_http<S>(stream: S, connections: &Connections)
+async fn serve_http<S>(stream: S, connections: &Connections, activity: Arc<Activity>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let activity = Arc::new(Activity::default());
-    let reader = Arc::clone(&activity);
-    let io = TokioIo::new(InspectReader::new(stream, move |bytes: &[u8]| {
-        if !bytes.is_empty() {
-            reader.bytes_arrived();
-        }
-    }));
+    let io = TokioIo::new(Observed { stream, activity: Arc::clone(&activity) });
     // Without a variable of its own, the connection is in this future once.
     let mut connection = pin!(
         http1::Builder::new()
             // See `activity`: one hyper timer cannot enforce two timeouts.
             .header_read_timeout(None)
             .max_buf_size(BUFFER)
+            .keep_alive(connections.keep_alive)
             // Clients that close their sending side do not wait for a response.
             .half_close(false)
             .serve_connection(io, service(connections, &activity))
@@ -198,3 +196,7 @@ const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// default grows to 400 KB per connection. Two TLS records are as fast, and 64 connections need
 /// only 2 MB.
 const BUFFER: usize = 32 << 10;
+
+/// Encrypted bytes that the kernel does not accept yet, of a peer that does not read. rustls has 64 KiB
+/// by default.
+const UNSENT: usize = 16 << 10;

@@ -23,7 +23,7 @@ use crate::server::{Answer, Desk, REVIEW, Served, Trust, post};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_may_leave_after_any_byte_of_its_request() {
     let desk = Desk::new();
-    let served = desk.start(narrow(REVIEW.len())).await;
+    let served = desk.start(narrow(SMALL)).await;
     leave_after_each_byte(&served, desk.trust(), async |mut stream| {
         stream.write_all(post("/validate", REVIEW).as_bytes()).await?;
         stream.flush().await?;
@@ -35,7 +35,7 @@ async fn a_client_may_leave_after_any_byte_of_its_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_may_leave_before_its_response() {
     let desk = Desk::new();
-    let served = desk.start(narrow(REVIEW.len())).await;
+    let served = desk.start(narrow(SMALL)).await;
     for _ in 0..20 {
         let mut client = served.connect().await;
         client.send(&post("/validate", REVIEW)).await;
@@ -81,6 +81,9 @@ async fn a_client_may_leave_while_it_reads_its_response() {
 }
 
 // === helpers ===
+
+/// The memory of the answer to a small review, and less than that of two bodies.
+const SMALL: usize = 256;
 
 /// One request at a time, and memory for this many bytes of bodies.
 fn narrow(bytes: usize) -> impl FnOnce(&mut ServerSettings) {
