@@ -3,21 +3,29 @@
 //! hyper has one timer for two limits: `header_read_timeout` runs from the end of a response to the
 //! end of the next request head. Above 90 s (API servers keep idle connections that long) it lets a
 //! client send a head for two minutes. At ten seconds it closes the API server's idle connections,
-//! and their next POST fails. So hyper's timer is off: the reader records the first byte of a
-//! head, the service records its end, and an [`IdleCheck`] compares a few times per timeout. A
-//! request costs some relaxed atomic stores, but no timer and no clock.
+//! and their next POST fails. And it has no limit for a peer that does not read its response, which would
+//! keep memory. So hyper's timer is off: [`Observed`] records the first byte of a head and the end of
+//! writing, the service records the end of a head, and an [`IdleCheck`] compares a few times per timeout.
+//! A request costs some relaxed atomic stores, but no timer and no clock.
 
+use std::io::{self, IoSlice};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
 use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The current activity of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     /// Bytes arrived since the last response, but no complete head yet.
     in_head: AtomicBool,
-    /// Requests in the service: at most one with HTTP/1, several with HTTP/2.
-    requests: AtomicU32,
+    /// A request is in the service.
+    in_request: AtomicBool,
+    /// A response is not completely written.
+    in_response: AtomicBool,
     /// Counts changes, so that two checks can distinguish the same head from the next one.
     changes: AtomicU64,
     /// Whether any request arrived.
@@ -26,7 +34,7 @@ pub(super) struct Activity {
 
 impl Activity {
     pub(super) fn bytes_arrived(&self) {
-        if self.requests.load(Relaxed) == 0 && !self.in_head.load(Relaxed) {
+        if !self.in_request.load(Relaxed) && !self.in_head.load(Relaxed) {
             self.in_head.store(true, Relaxed);
             self.changes.fetch_add(1, Relaxed);
         }
@@ -36,9 +44,17 @@ impl Activity {
     pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.in_head.store(false, Relaxed);
         self.served.store(true, Relaxed);
-        self.requests.fetch_add(1, Relaxed);
+        self.in_request.store(true, Relaxed);
         self.changes.fetch_add(1, Relaxed);
         ActiveRequest(Arc::clone(self))
+    }
+
+    /// Records that everything is written.
+    pub(super) fn all_written(&self) {
+        if self.in_response.load(Relaxed) {
+            self.in_response.store(false, Relaxed);
+            self.changes.fetch_add(1, Relaxed);
+        }
     }
 
     /// Whether any request arrived on this connection.
@@ -53,8 +69,66 @@ pub(super) struct ActiveRequest(Arc<Activity>);
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Relaxed);
+        self.0.in_request.store(false, Relaxed);
+        self.0.in_response.store(true, Relaxed);
         self.0.changes.fetch_add(1, Relaxed);
+    }
+}
+
+/// The stream of a connection, which records its activity.
+#[derive(Debug)]
+pub(super) struct Observed<S> {
+    pub(super) stream: S,
+    pub(super) activity: Arc<Activity>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.activity.bytes_arrived();
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// hyper flushes when it has written all that it has.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        if matches!(polled, Poll::Ready(Ok(()))) {
+            self.activity.all_written();
+        }
+        polled
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 
@@ -75,7 +149,8 @@ pub(super) enum Due {
     Nothing,
     /// The connection is idle for too long: shut it down gracefully.
     Shutdown,
-    /// The head is too slow, or a graceful shutdown has no effect: close the connection.
+    /// The peer is too slow to send a head or to read a response, or a graceful shutdown has no effect:
+    /// close the connection.
     Close,
 }
 
@@ -93,16 +168,15 @@ impl IdleCheck {
     pub(super) fn run(&mut self, activity: &Activity) -> Due {
         let changes = activity.changes.load(Relaxed);
         // The timeout of the body covers a request in the service.
-        if changes != self.changes || activity.requests.load(Relaxed) > 0 {
+        if changes != self.changes || activity.in_request.load(Relaxed) {
             self.changes = changes;
             self.unchanged = 0;
             return Due::Nothing;
         }
         self.unchanged = self.unchanged.saturating_add(1);
-        if activity.in_head.load(Relaxed) {
+        if activity.in_head.load(Relaxed) || activity.in_response.load(Relaxed) {
             if self.unchanged >= self.head { Due::Close } else { Due::Nothing }
         } else if self.unchanged >= self.idle.saturating_add(self.head) {
-            // The peer does not read its last response; it would keep the connection forever.
             Due::Close
         } else if self.unchanged >= self.idle {
             Due::Shutdown
@@ -142,6 +216,18 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_that_does_not_read_its_response_is_closed_at_the_timeout_of_a_head() {
+        let (activity, mut check) = (Arc::new(Activity::default()), idle_check());
+        drop(activity.begin_request());
+        // The first check sees the change.
+        assert_eq!(run(&mut check, &activity, 4), []);
+        assert_eq!(check.run(&activity), Due::Close);
+        activity.all_written();
+        assert_eq!(run(&mut check, &activity, 12), []);
+        assert_eq!(check.run(&activity), Due::Shutdown);
+    }
+
+    #[test]
     fn an_idle_connection_ends_at_the_idle_timeout_not_at_the_head_timeout() {
         let (activity, mut check) = (Activity::default(), idle_check());
         assert_eq!(run(&mut check, &activity, 11), []);
@@ -172,6 +258,7 @@ mod tests {
         let request = activity.begin_request();
         assert_eq!(run(&mut check, &activity, 100), []);
         drop(request);
+        activity.all_written();
         assert!(activity.has_served());
         // The first check sees the change; then the idle time runs.
         assert_eq!(run(&mut check, &activity, 12), []);

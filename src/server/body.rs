@@ -15,7 +15,7 @@ use super::rejection::{Overload, Rejection};
 pub(super) struct BodyLimits {
     /// Bytes of one body.
     pub(super) bytes: usize,
-    /// Bytes of all bodies together.
+    /// Bytes of all bodies and of all answers together.
     pub(super) held: Arc<Budget>,
     /// Time for a complete body.
     pub(super) timeout: Duration,
@@ -25,7 +25,7 @@ pub(super) struct BodyLimits {
 #[derive(Debug)]
 pub(super) struct ReceivedBody {
     pub(super) bytes: Bytes,
-    _share: Share,
+    pub(super) share: Share,
 }
 
 /// Reads a complete body.
@@ -84,11 +84,8 @@ async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, R
     // A single part needs no copy.
     let (mut only, mut many) = (Bytes::new(), Vec::<u8>::new());
     let mut length = 0;
-    // The announced length, otherwise the limit.
-    let capacity = body
-        .size_hint()
-        .exact()
-        .map_or(limits.bytes, |length| usize::try_from(length).unwrap_or(limits.bytes));
+    let announced = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    let announced = announced.unwrap_or(limits.bytes);
     while let Some(frame) = body.frame().await {
         // The client closed the connection or sent invalid chunks.
         let frame = frame.map_err(|_| Rejection::Incomplete)?;
@@ -105,15 +102,19 @@ async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, R
             only = part;
             continue;
         }
-        if many.is_empty() {
-            many.reserve_exact(capacity);
-            many.extend_from_slice(&std::mem::take(&mut only));
+        if many.capacity() < length {
+            let next = if length <= RESERVED_BYTES { RESERVED_BYTES } else { limits.bytes };
+            many.reserve_exact(announced.min(next).max(length) - many.len());
         }
+        many.extend_from_slice(&std::mem::take(&mut only));
         many.extend_from_slice(&part);
     }
     let bytes = if many.is_empty() { only } else { many.into() };
-    Ok(ReceivedBody { bytes, _share: share })
+    Ok(ReceivedBody { bytes, share })
 }
+
+/// Of an announced length, so much is reserved at first. With 8 MiB, the requests in flight would reserve 2 GiB.
+const RESERVED_BYTES: usize = 1 << 20;
 
 /// Twice the default body limit.
 const DISCARDED_BYTES: usize = 16 << 20;

@@ -46,6 +46,16 @@ impl Share {
         }
         taken
     }
+
+    /// Takes more, or returns a part. Returns `false` and takes nothing if less is left.
+    pub(super) fn resize(&mut self, amount: usize) -> bool {
+        let Some(surplus) = self.amount.checked_sub(amount) else {
+            return self.grow(amount - self.amount);
+        };
+        self.budget.0.fetch_add(surplus, Relaxed);
+        self.amount = amount;
+        true
+    }
 }
 
 impl Drop for Share {
@@ -69,6 +79,8 @@ mod tests {
             assert!(share.grow(6));
             assert!(!share.grow(1));
             assert!(budget.take(1).is_none());
+            assert!(share.resize(3) && budget.take(7).is_some());
+            assert!(share.resize(10) && !share.resize(11));
             drop(share);
             assert!(budget.take(10).is_some());
         });

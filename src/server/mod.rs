@@ -18,6 +18,7 @@
 
 mod activity;
 pub mod admit;
+mod answer;
 mod body;
 mod budget;
 mod connection;
@@ -32,6 +33,7 @@ mod rejection;
 mod reload;
 mod routes;
 mod settings;
+mod trees;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,6 +53,7 @@ use self::handshake::HandshakeLog;
 use self::inputs::Inputs;
 use self::listener::Listener;
 use self::routes::Handler;
+use self::trees::TreeMemory;
 use crate::files;
 use crate::telemetry::{Metrics, Scrape, traces};
 use crate::tls::{CertificateError, ServerTls};
@@ -151,7 +154,7 @@ impl Opening {
             },
             documents,
             tracer: settings.traces.as_ref().map(traces::tracer),
-            large: Arc::default(),
+            trees: TreeMemory::new(limits.tree_bytes, limits.tree_timeout),
         }));
         self.listen(settings, inputs, router)
     }
@@ -183,6 +186,7 @@ impl Opening {
             handshake_timeout: limits.handshake_timeout,
             head_timeout: limits.head_timeout,
             idle_timeout: limits.idle_timeout,
+            keep_alive: true,
         };
         let listener =
             Listener::bind(listen, reuse_port, limits.max_connections, Arc::new(connections))?;

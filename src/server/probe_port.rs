@@ -18,6 +18,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::StartError;
+use super::answer::body_with;
+use super::budget::Budget;
 use super::connection::{Connections, Transport};
 use super::drain::{Lifecycle, Stage};
 use super::listener::Listener;
@@ -46,11 +48,13 @@ impl ProbePort {
         let (lifecycle, stage) = Lifecycle::new();
         let connections = Connections {
             transport: Transport::Plain,
-            router: router(Probed { readiness, metrics }),
+            router: router(Probed { readiness, metrics, scrapes: Budget::new(MAX_SCRAPES) }),
             stage,
             handshake_timeout: Duration::ZERO,
             head_timeout: HEAD_TIMEOUT,
-            idle_timeout: IDLE_TIMEOUT,
+            idle_timeout: HEAD_TIMEOUT,
+            // A peer with a connection for each of the 64 would keep kubelet out. Prometheus reconnects.
+            keep_alive: false,
         };
         let listener = Listener::bind(address, reuse_port, MAX_CONNECTIONS, Arc::new(connections))?;
         let address = listener.address;
@@ -98,6 +102,7 @@ impl Readiness {
 struct Probed {
     readiness: Readiness,
     metrics: Arc<dyn Scrape>,
+    scrapes: Arc<Budget>,
 }
 
 fn router(probed: Probed) -> Router {
@@ -121,8 +126,11 @@ async fn readyz(State(probed): State<Probed>) -> Response {
 }
 
 async fn metrics(State(probed): State<Probed>) -> Response {
+    let Some(scrape) = probed.scrapes.take(1) else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
     match probed.metrics.encode() {
-        Ok(text) => ([(CONTENT_TYPE, OPENMETRICS)], text).into_response(),
+        Ok(text) => ([(CONTENT_TYPE, OPENMETRICS)], body_with(text.into(), scrape)).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
@@ -132,11 +140,10 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Enough for kubelet, two Prometheus servers and some people.
 const MAX_CONNECTIONS: usize = 64;
 
+/// Answers of `/metrics` that are not written yet. Those of many policies have megabytes.
+const MAX_SCRAPES: usize = 4;
+
 /// Probes send their head at once.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// kubelet opens a connection per probe. Prometheus may keep one between scrapes and reconnects if
-/// it is closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -5,23 +5,24 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use axum::Router;
-use axum::body::Body;
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, EXPECT, HeaderValue};
+use axum::http::header::EXPECT;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{Span as _, Status};
 use opentelemetry_sdk::trace::{SdkTracer, Span};
-use tokio::sync::Mutex;
 
 use super::admit::{self, Reply};
+use super::answer::{self, Held};
 use super::body::{self, BodyLimits, ReceivedBody};
-use super::budget::{Budget, Share};
+use super::budget::Budget;
 use super::observe;
 use super::policies::Snapshot;
 use super::rejection::{Overload, Rejection};
+use super::trees::TreeMemory;
 use crate::telemetry::{Metrics, WebhookMetrics, traces};
 use statusgate_core::model::Webhook;
 
@@ -38,9 +39,7 @@ pub(super) struct Handler {
     pub(super) documents: Option<DocumentReview>,
     /// Starts the spans of reviews, if traces are exported.
     pub(super) tracer: Option<SdkTracer>,
-    /// Held while a large body is judged: its tree may be many times its size, so only one may
-    /// exist at a time.
-    pub(super) large: Arc<Mutex<()>>,
+    pub(super) trees: TreeMemory,
 }
 
 /// The paths of all webhooks, without tower layers: each layer would box the future of every request, and
@@ -60,11 +59,11 @@ pub(super) fn router(handler: Arc<Handler>) -> Router {
 async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Response {
     let mut count = RequestCount::start(&handler, webhook, request.headers());
     let response = match answer(&handler, webhook, request, count.span.is_some()).await {
-        Ok((reply, attributes)) => {
+        Ok((response, attributes)) => {
             if let Some(span) = &mut count.span {
                 span.set_attributes(attributes);
             }
-            reply.into_response()
+            response
         }
         Err(rejection) => {
             if let Rejection::Overloaded(overload) = rejection {
@@ -80,10 +79,12 @@ async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Re
 async fn documents(
     State(handler): State<Arc<Handler>>,
     request: Request,
-) -> Result<Reply, Rejection> {
+) -> Result<Response, Rejection> {
     let Some(review) = handler.documents.clone() else { return Err(Rejection::NotFound) };
-    let (body, _share) = read(&handler, request).await?;
-    blocking(move || review(&body.bytes)).await
+    let (body, held) = read(&handler, request).await?;
+    let memory = handler.trees.of_document().await?;
+    let (reply, held) = memory.run(body, held, move |body| review(body)).await?;
+    answer::respond(reply, held)
 }
 
 async fn answer(
@@ -91,52 +92,36 @@ async fn answer(
     webhook: Webhook,
     request: Request,
     traced: bool,
-) -> Result<(Reply, Vec<KeyValue>), Rejection> {
-    let (body, _share) = read(handler, request).await?;
-    if body.bytes.len() <= INLINE_BYTES {
-        return Ok(judge(handler, webhook, &body.bytes, traced));
-    }
-    // The task owns the body, its memory share and the lock: if the client leaves, they stay until the
-    // judgement ends.
-    let lock = Arc::clone(&handler.large).lock_owned().await;
-    let handler = Arc::clone(handler);
-    blocking(move || {
-        let _lock = lock;
-        judge(&handler, webhook, &body.bytes, traced)
-    })
-    .await
+) -> Result<(Response, Vec<KeyValue>), Rejection> {
+    let (body, held) = read(handler, request).await?;
+    let memory = handler.trees.of_review(body.len()).await?;
+    let ((reply, attributes), held) = if body.len() <= INLINE_BYTES {
+        let judged = judge(handler, webhook, &body, traced);
+        drop((body, memory));
+        (judged, held)
+    } else {
+        let handler = Arc::clone(handler);
+        memory.run(body, held, move |body| judge(&handler, webhook, body, traced)).await?
+    };
+    Ok((answer::respond(reply, held)?, attributes))
 }
 
 /// Reads the body of a request, within the limits of all requests.
-async fn read(
-    handler: &Arc<Handler>,
-    request: Request,
-) -> Result<(ReceivedBody, Share), Rejection> {
+async fn read(handler: &Arc<Handler>, request: Request) -> Result<(Bytes, Held), Rejection> {
     if request.method() != Method::POST {
         return Err(Rejection::MethodNotAllowed);
     }
     let expects_continue = request.headers().contains_key(EXPECT);
     // Any content type is accepted: the parser's error explains more than a 415.
     let body = request.into_body();
-    let Some(share) = handler.in_flight.take(1) else {
+    let Some(request) = handler.in_flight.take(1) else {
         let rejection = Rejection::Overloaded(Overload::Requests);
         body::discard_unread(body, expects_continue, rejection).await;
         return Err(rejection);
     };
-    Ok((body::read(body, expects_continue, &handler.bodies).await?, share))
-}
-
-/// Runs a judgement on another thread, so that the other connections of this worker continue.
-/// `block_in_place` would panic in a single-threaded runtime.
-async fn blocking<T: Send + 'static>(
-    judge: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Rejection> {
-    tokio::task::spawn_blocking(judge).await.map_err(|failed| match failed.try_into_panic() {
-        // Continue the panic here: the connection turns it into a 500.
-        Ok(payload) => std::panic::resume_unwind(payload),
-        // The runtime is shutting down.
-        Err(_) => Rejection::Overloaded(Overload::Requests),
-    })
+    let body = body::read(body, expects_continue, &handler.bodies).await?;
+    let ReceivedBody { bytes, share } = body;
+    Ok((bytes, Held { _request: request, bytes: share }))
 }
 
 /// Judges a review. The attributes describe it if it is traced.
@@ -150,19 +135,6 @@ fn judge(handler: &Handler, webhook: Webhook, body: &[u8], traced: bool) -> (Rep
         }
     });
     (reply, attributes)
-}
-
-impl IntoResponse for Reply {
-    fn into_response(self) -> Response {
-        let content_type = match self.status {
-            StatusCode::OK => "application/json",
-            _ => "text/plain; charset=utf-8",
-        };
-        let mut response = Response::new(Body::from(self.body));
-        *response.status_mut() = self.status;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        response
-    }
 }
 
 /// Counts a request when it ends, even if it panics.

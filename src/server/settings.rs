@@ -99,9 +99,11 @@ pub enum CertificateSource {
 /// Limits for one client and for all clients together.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Limits {
-    /// The maximum number of open connections. Others wait to be accepted.
-    // An API server keeps up to 25 idle connections per webhook host and opens more in a burst.
-    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = values::count)]
+    /// The maximum number of open connections. A further one replaces the oldest without a request, or
+    /// waits.
+    // An API server keeps up to 25 idle connections per webhook host and opens more in a burst. A hostile peer
+    // can make each use 80 KB. And a process often has 1,024 file descriptors.
+    #[arg(long, value_name = "NUMBER", default_value = "512", value_parser = values::count)]
     pub max_connections: usize,
 
     /// The maximum number of concurrent requests. Others receive 503 with Retry-After.
@@ -112,16 +114,24 @@ pub struct Limits {
     #[arg(skip = BODY_BYTES)]
     pub body_bytes: usize,
 
-    /// Bytes of all concurrent request bodies; more get a 503. Without this limit, `max_in_flight`
-    /// bodies of the largest size would need 2 GiB.
-    #[arg(skip = 64_usize << 20)]
+    /// Bytes of all concurrent request bodies and of the answers that are not written yet; more get a 503.
+    /// Without this limit, `max_in_flight` bodies of the largest size would need 2 GiB.
+    #[arg(skip = 24_usize << 20)]
     pub held_bytes: usize,
+
+    /// Bytes of the trees of all reviews and documents that are judged at the same time.
+    #[arg(skip = 32_usize << 20)]
+    pub tree_bytes: usize,
+
+    /// How long a review waits for the memory of its trees; then it gets a 503.
+    #[arg(skip = Duration::from_secs(2))]
+    pub tree_timeout: Duration,
 
     /// How long a client may take for the TLS handshake.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::positive_duration)]
     pub handshake_timeout: Duration,
 
-    /// The limit from the first to the last byte of a request head.
+    /// The limit from the first to the last byte of a request head, and for reading an answer.
     #[arg(skip = Duration::from_secs(10))]
     pub head_timeout: Duration,
 

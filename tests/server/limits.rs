@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::routing::post as on_post;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
-use crate::server::{Desk, LONG, REVIEW, head, post};
+use crate::server::{Answer, Client, Desk, LONG, POLICY, REVIEW, head, post};
 use crate::{expecting, in_flight, is_closed};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +129,8 @@ async fn a_body_that_is_rejected_while_it_is_read_gets_its_answer_after_100_cont
 async fn above_the_limit_a_connection_waits_and_probes_are_answered() {
     let desk = Desk::new();
     let served = desk.start(|settings| settings.limits.max_connections = 1).await;
-    let first = served.connect().await;
+    let mut first = served.connect().await;
+    assert_eq!(first.review().await.status, 200);
     let trust = desk.trust();
     let mut second = std::pin::pin!(served.connect_as(&trust));
     assert!(timeout(Duration::from_millis(100), second.as_mut()).await.is_err());
@@ -137,6 +138,85 @@ async fn above_the_limit_a_connection_waits_and_probes_are_answered() {
     drop(first);
     let mut second = timeout(LONG, second).await.unwrap().unwrap();
     assert_eq!(second.review().await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn above_the_limit_the_oldest_connection_without_a_request_is_closed() {
+    let desk = Desk::new();
+    let served = desk.start(|settings| settings.limits.max_connections = 4).await;
+    let mut used = served.connect().await;
+    assert_eq!(used.review().await.status, 200);
+    // Before the handshake, after it, and in the first head.
+    let mut silent = TcpStream::connect(served.running.address()).await.unwrap();
+    let mut idle = served.connect().await;
+    let mut slow = served.connect().await;
+    slow.send("POST /validate").await;
+    // The connections in use of these are closed, so that there is room for one more.
+    assert_eq!(served.connect().await.review().await.status, 200);
+    assert!(matches!(timeout(LONG, silent.read(&mut [0])).await.unwrap(), Ok(0) | Err(_)));
+    assert!(!is_closed(&mut idle).await);
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        let mut other = served.connect().await;
+        assert_eq!(other.review().await.status, 200);
+        others.push(other);
+    }
+    idle.closed().await;
+    slow.closed().await;
+    assert_eq!(used.review().await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_do_not_delay_probes() {
+    let desk = Desk::new();
+    let served = desk.start(|_| {}).await;
+    // As many as the probe port has.
+    let mut idle = Vec::new();
+    for _ in 0..64 {
+        idle.push(TcpStream::connect(served.running.probe_address()).await.unwrap());
+    }
+    assert_eq!(served.probe("/livez").await.0, 200);
+    assert!(matches!(timeout(LONG, idle[0].read(&mut [0])).await.unwrap(), Ok(0) | Err(_)));
+    let last = timeout(Duration::from_millis(1), idle[63].read(&mut [0])).await;
+    assert!(last.is_err(), "all are closed, not only the oldest: {last:?}");
+    let mut kept = TcpStream::connect(served.running.probe_address()).await.unwrap();
+    kept.write_all(b"GET /livez HTTP/1.1\r\nhost: probe\r\n\r\n").await.unwrap();
+    assert!(Answer::read(&mut kept).await.unwrap().has("connection: close"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_does_not_read_its_answer_holds_memory_only_until_it_is_closed() {
+    let desk = Desk::new();
+    // More than the kernel and TLS hold for a peer that does not read.
+    let default = format!("  backfill: [{{path: /status/note, value: {}}}]\n", "x".repeat(1 << 20));
+    desk.write("policies.yaml", &format!("{POLICY}{default}"));
+    let review = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{
+        "uid":"u","resource":{"group":"example.com","version":"v1","resource":"widgets"},
+        "operation":"UPDATE","subResource":"status","object":{"status":{"phase":"Unknown"}}}}"#;
+    let request = post("/mutate", review);
+    let served = desk
+        .start(|settings| {
+            settings.policies = vec![desk.path("policies.yaml")];
+            settings.limits.held_bytes = 3 << 20;
+            settings.limits.head_timeout = Duration::from_secs(3);
+        })
+        .await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let tcp = socket.connect(served.running.address()).await.unwrap();
+    let mut deaf = Client::shake_hands(tcp, &desk.trust()).await.unwrap();
+    deaf.send(&request).await;
+    // Now its answer exists.
+    deaf.stream.read_exact(&mut [0]).await.unwrap();
+    let status = async || {
+        let mut client = served.connect().await;
+        client.send(&request).await;
+        client.answer().await.status
+    };
+    assert_eq!(status().await, 503);
+    served.metric_becomes("statusgate_connections", 0.0).await;
+    assert_eq!(status().await, 200);
+    drop(deaf);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use jiff::Timestamp;
 use json_patch::{Patch, PatchOperation};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::model::{Json, Object, Pointer, Subject, same_instant};
 use crate::policy::convention::{Backfill, PhaseRules, PhaseValue, Since};
@@ -58,9 +58,18 @@ pub(super) fn mutate<'p, 'a: 'p>(
 pub(super) fn applies(object: &Object<'_>, operations: &[PatchOperation]) -> bool {
     let mut whole = json!({});
     if let (Some(status), Some(members)) = (&object.status, whole.as_object_mut()) {
-        members.insert("status".to_owned(), status.to_value());
+        members.insert("status".to_owned(), touched(status, operations));
     }
     json_patch::patch(&mut whole, operations).is_ok()
+}
+
+/// The members of a status that a patch reads or writes. A copy of all others could need a hundred times
+/// the memory of the review.
+fn touched(status: &Json<'_>, operations: &[PatchOperation]) -> Value {
+    let Json::Object(members) = status else { return status.to_value() };
+    let names = operations.iter().filter_map(|operation| operation.path().tokens().nth(1));
+    let touched = names.filter_map(|name| members.get_key_value(&name.decoded()));
+    touched.map(|(name, value)| (name.to_owned(), value.to_value())).collect()
 }
 
 /// One run over an object.

@@ -107,7 +107,11 @@ fn groups<'a>(reader: &mut Reader<'a>) -> Option<Vec<Cow<'a, str>>> {
     let mut groups = Vec::with_capacity(4);
     reader.list(|reader| {
         groups.push(reader.text()?);
-        Some(())
+        // An element needs eight times the memory of its text.
+        (groups.len() <= MAX_GROUPS).then_some(())
     })?;
     Some(groups)
 }
+
+/// Groups of a user. They come from the authentication of the API server, which has no such user.
+const MAX_GROUPS: usize = 10_000;

@@ -8,10 +8,12 @@ use crate::model::{Json, Members};
 /// that nesting costs neither stack nor memory.
 pub(in crate::model) const MAX_DEPTH: u8 = 64;
 
-/// The maximum number of values in a tree. A small object takes some 340 bytes in the tree and as few
-/// as three in the text, so a tree could be a hundred times larger than the body. Ten thousand
+/// The maximum number of values in a tree, which needs up to 32 bytes for each byte of text. Ten thousand
 /// conditions are 70,000 values; a status with more than this limit stays text.
 pub(in crate::model) const MAX_VALUES: u32 = 200_000;
+
+/// An object with so few members keeps no room for others: `{}` would need 384 bytes.
+const FEW_MEMBERS: usize = 2;
 
 /// A list of so many bytes stays text until something reads it.
 const LONG_LIST: usize = 4 * 1024;
@@ -65,6 +67,9 @@ impl<'de> Reader<'de> {
                     let (name, place) = members.last_mut()?;
                     reader.member(name, place, depth + 1)
                 })?;
+                if members.len() <= FEW_MEMBERS {
+                    members.shrink_to_fit();
+                }
                 *place = Json::Object(Members::sorted(members));
             }
             b'[' => {
