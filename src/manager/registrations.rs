@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use self::writes::{Managed, RegistrationWrite, is_ours, rules_of, separates, webhooks, writes};
+use self::writes::{Managed, RegistrationWrite, is_ours, replacement, rules_of, webhooks, writes};
 use super::context::{Context, Trouble, set_if_changed};
 use crate::cluster::ClusterError;
 use crate::cluster::registrations::{DefinitionEvent, Revision};
@@ -57,6 +57,23 @@ struct LastWrite {
 }
 
 impl Registrar {
+    /// Replaces the webhooks of an older version, before this server gets the first request: it does not
+    /// serve their paths. The replicas of that version serve those of this one.
+    pub async fn replace_old(&self) {
+        let (kind, name) = (Kind::Validating, OBJECTS);
+        let replaced = async {
+            let stored = self.0.cluster.registration(kind, name).await?;
+            let Some(patch) = stored.as_ref().and_then(replacement) else { return Ok(false) };
+            self.perform((kind, name), &RegistrationWrite::Patch(patch)).await?;
+            Ok::<_, ClusterError>(true)
+        };
+        match replaced.await {
+            Ok(true) => sleep(UNTIL_READ).await,
+            Ok(false) => {}
+            Err(error) => Trouble::default().begin(UPDATE, &error),
+        }
+    }
+
     /// Writes what differs, after each change of policies, authorities, definitions and registrations.
     /// Never ends.
     ///
@@ -176,6 +193,12 @@ impl Registrar {
         if memory.uninstalled {
             return Ok((QUIET, RESYNC));
         }
+        if let Some(patch) = stored[1].as_ref().and_then(replacement)
+            && self.0.options.manage_webhooks
+        {
+            self.perform(REGISTRATIONS[1], &RegistrationWrite::Patch(patch)).await?;
+            return Ok((QUIET, QUIET));
+        }
         // Until the definitions are known, the rules stay as they are.
         let options = &self.0.options;
         let managed = Managed {
@@ -187,7 +210,6 @@ impl Registrar {
             address: options.address(),
             authorities: self.authorities().await?,
             failure_policy: options.failure_policy,
-            separate_agreement: separates(&stored, options.failure_policy),
         };
         let match_conditions = has_match_conditions(self.0.cluster.version());
         let calls = Calls::of(policies, resources.unwrap_or_default(), match_conditions);
@@ -279,7 +301,7 @@ impl Registrar {
         set_if_changed(&self.0.exchange.registered, registered);
         let Some(resources) = resources else { return };
         let parts: Vec<Vec<RuleWithOperations>> =
-            PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
+            Webhook::ALL.map(|webhook| rules_at(stored, webhook)).into();
         let coverage = coverage(policies, resources, &parts);
         let absent = without_crd(&coverage);
         self.0.metrics.resources_without_crd(absent.len());
@@ -344,22 +366,15 @@ impl Definitions {
     }
 }
 
-/// What webhooks judge, each with its alternative paths: one of them must match a write.
-const PARTS: [&[&str]; 3] = [
-    &[Webhook::Mutate.path()],
-    &[Webhook::Validate.path(), Webhook::Mandatory.path()],
-    &[Webhook::Validate.path(), Webhook::Agreement.path()],
-];
-
-/// The rules of all webhooks that call one of these paths.
-fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<RuleWithOperations> {
+/// The rules of all webhooks that call this one.
+fn rules_at(stored: &[Option<Value>; 3], called: Webhook) -> Vec<RuleWithOperations> {
     let calls = |webhook: &&Value| {
         let client = &webhook["clientConfig"];
         let path = client["service"]["path"].as_str().or_else(|| {
             let (_, rest) = client["url"].as_str()?.split_once("://")?;
             rest.find('/').and_then(|start| rest.get(start..))
         });
-        path.is_some_and(|path| paths.contains(&path))
+        path == Some(called.path())
     };
     let of_stored = stored.iter().flatten().flat_map(webhooks);
     of_stored.filter(calls).flat_map(rules_of).collect()
@@ -381,6 +396,9 @@ const LABELS: [Registration; 3] = [
 
 /// What fails, for the log.
 const UPDATE: &str = "update the webhook registrations";
+
+/// An API server reads registrations by a watch, and uses a change within this time.
+const UNTIL_READ: Duration = Duration::from_secs(2);
 
 /// After writes and errors.
 const PAUSE: Duration = Duration::from_secs(1);

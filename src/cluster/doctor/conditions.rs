@@ -105,29 +105,24 @@ mod tests {
     }
 
     /// The webhooks about objects, as printed and applied.
-    fn applied(calls: &Calls) -> [Hook; 3] {
+    fn applied(calls: &Calls) -> [Hook; 2] {
         let settings = RegistrationSettings {
             namespace: "n".into(),
             address: Address::Service("statusgate".into()),
             authorities: String::new(),
             failure_policy: FailurePolicy::Fail,
-            separate_agreement: true,
         };
         let [mutating, validating, _] = registrations(calls, &settings).map(|registration| {
             let text = yaml::print(&[registration]).unwrap();
             serde_saphyr::from_str::<Value>(&text).unwrap()
         });
-        let hook = |registration: &Value, kind, index: usize| Hook {
+        let hook = |registration: &Value, kind| Hook {
             kind,
             registration: "statusgate".into(),
-            settings: serde_json::from_value(registration["webhooks"][index].clone()).unwrap(),
+            settings: serde_json::from_value(registration["webhooks"][0].clone()).unwrap(),
             rules: Vec::new(),
         };
-        [
-            hook(&mutating, Kind::Mutating, 0),
-            hook(&validating, Kind::Validating, 0),
-            hook(&validating, Kind::Validating, 1),
-        ]
+        [hook(&mutating, Kind::Mutating), hook(&validating, Kind::Validating)]
     }
 
     fn found(hook: &Hook, calls: &Calls) -> Vec<(Level, String)> {

@@ -5,7 +5,7 @@ mod defaults;
 mod lists;
 mod owners;
 mod phases;
-mod webhooks;
+mod values;
 mod words;
 
 use crate::support::T0;
