@@ -106,6 +106,14 @@ impl Calls {
             validate: conditions(Webhook::Validate),
         }
     }
+
+    /// The match conditions of a webhook.
+    pub fn conditions(&self, of: Webhook) -> &[Value] {
+        match of {
+            Webhook::Mutate => &self.mutate,
+            Webhook::Validate => &self.validate,
+        }
+    }
 }
 
 impl Kind {
@@ -191,9 +199,9 @@ fn object_webhook(
     webhook["namespaceSelector"] = json!({"matchExpressions": [
         {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [settings.namespace]}
     ]});
-    let conditions = if of == Webhook::Mutate { &calls.mutate } else { &calls.validate };
+    let conditions = calls.conditions(of);
     if !conditions.is_empty() {
-        webhook["matchConditions"] = conditions.clone().into();
+        webhook["matchConditions"] = conditions.into();
     }
     webhook
 }

@@ -6,7 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use super::hook::Hook;
 use crate::cluster::{CheckResult, Cluster};
 use crate::manifests::conditions;
-use crate::manifests::registrations::{Calls, Kind};
+use crate::manifests::registrations::Calls;
 use statusgate_core::policy::PolicySet;
 
 /// Checks the generated match conditions of all webhooks about objects.
@@ -35,10 +35,7 @@ pub(super) async fn check(
 /// Compares by expression: the numbers in the names depend on the other conditions. Without one of the
 /// expected conditions, the webhook only gets more requests.
 fn compare(hook: &Hook, calls: &Calls) -> Vec<CheckResult> {
-    let expected = match hook.kind {
-        Kind::Mutating => &calls.mutate,
-        Kind::Validating => &calls.validate,
-    };
+    let expected = calls.conditions(hook.webhook());
     let is_expected = |condition: &MatchCondition| {
         expected.iter().any(|of| of["expression"] == condition.expression)
     };
@@ -77,7 +74,7 @@ mod tests {
     use super::*;
     use crate::cluster::Level;
     use crate::manifests::registrations::{
-        Address, FailurePolicy, RegistrationSettings, registrations,
+        Address, FailurePolicy, Kind, RegistrationSettings, registrations,
     };
     use crate::manifests::resource::{CustomResource, ServedVersion};
     use crate::manifests::yaml;

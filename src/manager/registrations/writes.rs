@@ -6,6 +6,7 @@ mod tests;
 use serde_json::{Value, json};
 
 use crate::manifests::conditions;
+use crate::manifests::coverage::StoredWebhook;
 use crate::manifests::registrations::{
     DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, UNINSTALL, webhook_name,
 };
@@ -117,6 +118,41 @@ const REPLACED: [(&str, &str); 2] = [
 fn test_version(stored: &Value) -> Value {
     let version = &stored["metadata"]["resourceVersion"];
     json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})
+}
+
+/// The webhook of a registration about objects, with the reason why it gets no call. `trusted`: whether a
+/// caBundle is that of the served certificate.
+pub(super) fn stored_webhook(
+    of: Webhook,
+    desired: &Value,
+    stored: Option<&Value>,
+    trusted: impl Fn(&Value) -> bool,
+) -> StoredWebhook {
+    let name = webhook_name(of);
+    let named = |registration| webhooks(registration).find(|webhook| webhook["name"] == *name);
+    let (Some(webhook), Some(twin)) = (stored.and_then(named), named(desired)) else {
+        return StoredWebhook {
+            fault: Some(format!("{name} is not registered")),
+            ..StoredWebhook::default()
+        };
+    };
+    let (client, wanted) = (&webhook["clientConfig"], &twin["clientConfig"]);
+    let fault = if client["url"] != wanted["url"]
+        || client["service"]["path"] != wanted["service"]["path"]
+    {
+        Some("calls another address")
+    } else if !trusted(&client["caBundle"]) {
+        Some("does not trust the certificate")
+    } else if stored.is_some_and(|of| !of["metadata"]["annotations"][RAISE].is_null()) {
+        Some("waits for the caBundles and ignores failures until then")
+    } else {
+        None
+    };
+    StoredWebhook {
+        rules: rules_of(webhook),
+        conditions: webhook["matchConditions"].as_array().cloned().unwrap_or_default(),
+        fault: fault.map(|fault| format!("{name} {fault}")),
+    }
 }
 
 /// Whether a webhook belongs to statusgate.
