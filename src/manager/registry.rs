@@ -206,7 +206,7 @@ impl Registry {
     /// absent while that of one policy is.
     pub fn with_conventions(
         &self,
-        policies: BTreeMap<String, Coverage>,
+        policies: &BTreeMap<String, Coverage>,
     ) -> BTreeMap<DocumentId, Coverage> {
         let id = |kind, name: &String| DocumentId { kind, name: name.clone() };
         let is_convention = |id: &&DocumentId| id.kind == DocumentKind::StatusConvention;

@@ -129,7 +129,7 @@ impl StatusWriter {
         let in_use = Arc::clone(&exchange.policies.borrow());
         let coverage = exchange.coverage.borrow().clone();
         let coverage = coverage.filter(|coverage| Arc::ptr_eq(&coverage.of, &in_use));
-        let coverage = coverage.map(|known| registry.with_conventions(known.policies));
+        let coverage = coverage.map(|known| registry.with_conventions(&known.policies));
         let view = View {
             own: &options.replica,
             live: &live,

@@ -225,7 +225,7 @@ fn the_registrations_of_a_convention_are_those_of_all_policies_that_follow_it() 
     let covered = |name: &str| Coverage { covered: vec![name.to_owned()], ..Coverage::default() };
     let of = |known: &[&str]| {
         let policies = known.iter().map(|name| ((*name).to_owned(), covered(name))).collect();
-        let all = cluster.registry.with_conventions(policies);
+        let all = cluster.registry.with_conventions(&policies);
         let ids = [&base, &heir, &unused];
         ids.map(|id| all.get(id).map(|coverage| coverage.covered.join(" ")))
     };
