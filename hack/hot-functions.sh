@@ -30,16 +30,14 @@ profile() {
     done
 }
 
-# Reviews of each size of the benchmarks, over HTTP/2 as the API server and over HTTP/1.1, also from many connections.
+# Reviews of each size of the benchmarks, on up to 64 connections.
 review() { # CA HOST
-    local kilobytes webhook version
+    local kilobytes webhook
     for kilobytes in 4 11 180; do
         awk -v bytes=$((kilobytes * 1024)) -f bench/review.awk >"$work/review.json"
         for webhook in validate mutate; do
-            for version in --http1.1 --http2; do
-                curl --no-progress-meter --fail $version --cacert "$1" --data-binary "@$work/review.json" --output /dev/null \
-                    --parallel --parallel-immediate --parallel-max 64 "https://$2:$PORT/$webhook?[1-64]"
-            done
+            curl --no-progress-meter --fail --cacert "$1" --data-binary "@$work/review.json" --output /dev/null \
+                --parallel --parallel-immediate --parallel-max 64 "https://$2:$PORT/$webhook?[1-64]"
         done
     done
     ask "$PROBES" /metrics

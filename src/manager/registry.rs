@@ -21,7 +21,7 @@ use crate::manifests::crds::{GROUP, VERSION};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::{Diagnostic, Diagnostics, Source};
 
-pub use self::accepted::LastAccepted;
+pub use self::accepted::{LastAccepted, MAX_TEXT};
 
 /// What identifies a document.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

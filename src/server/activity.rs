@@ -8,7 +8,7 @@
 //! request costs some relaxed atomic stores, but no timer and no clock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The current activity of one connection.
@@ -16,8 +16,8 @@ use std::time::Duration;
 pub(super) struct Activity {
     /// Bytes arrived since the last response, but no complete head yet.
     in_head: AtomicBool,
-    /// Requests in the service: at most one with HTTP/1, several with HTTP/2.
-    requests: AtomicU32,
+    /// A request is in the service.
+    in_request: AtomicBool,
     /// Counts changes, so that two checks can distinguish the same head from the next one.
     changes: AtomicU64,
     /// Whether any request arrived.
@@ -26,7 +26,7 @@ pub(super) struct Activity {
 
 impl Activity {
     pub(super) fn bytes_arrived(&self) {
-        if self.requests.load(Relaxed) == 0 && !self.in_head.load(Relaxed) {
+        if !self.in_request.load(Relaxed) && !self.in_head.load(Relaxed) {
             self.in_head.store(true, Relaxed);
             self.changes.fetch_add(1, Relaxed);
         }
@@ -36,7 +36,7 @@ impl Activity {
     pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.in_head.store(false, Relaxed);
         self.served.store(true, Relaxed);
-        self.requests.fetch_add(1, Relaxed);
+        self.in_request.store(true, Relaxed);
         self.changes.fetch_add(1, Relaxed);
         ActiveRequest(Arc::clone(self))
     }
@@ -53,7 +53,7 @@ pub(super) struct ActiveRequest(Arc<Activity>);
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Relaxed);
+        self.0.in_request.store(false, Relaxed);
         self.0.changes.fetch_add(1, Relaxed);
     }
 }
@@ -93,7 +93,7 @@ impl IdleCheck {
     pub(super) fn run(&mut self, activity: &Activity) -> Due {
         let changes = activity.changes.load(Relaxed);
         // The timeout of the body covers a request in the service.
-        if changes != self.changes || activity.requests.load(Relaxed) > 0 {
+        if changes != self.changes || activity.in_request.load(Relaxed) {
             self.changes = changes;
             self.unchanged = 0;
             return Due::Nothing;

@@ -91,8 +91,9 @@ impl Peers {
         // address, and the client's error names the one it expected.
         let resolver = SingleCertAndKey::from(Arc::clone(&self.bundle.key));
         let mut config = builder.with_cert_resolver(Arc::new(resolver));
-        // API servers offer only HTTP/1.1. h2 is for meshes, load generators and other clients.
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // The API server's client offers HTTP/2 only on loopback (k8s.io/apiserver/pkg/util/webhook/client.go):
+        // it would put all calls on one connection, and so on one replica.
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         // No resumption: the API server's client keeps connections open and never resumes a session
         // (Go needs a session cache for that), so every handshake would send unused tickets. And a
         // resumed session would outlive its certificate and client CA.

@@ -46,7 +46,7 @@ impl Gate {
             let value = request.headers().get(name)?;
             Some(value.to_str().unwrap_or_default())
         };
-        // HTTP/2 has the host in the URI.
+        // A request line may contain the host, which then replaces the header (RFC 9112, section 3.2.2).
         let authority = request.uri().authority().map(|authority| authority.as_str());
         let host = authority.or_else(|| header(HOST)).unwrap_or_default();
         if self.token.is_none() && !self.is_own(host) {

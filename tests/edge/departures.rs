@@ -10,8 +10,6 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::routing::any;
-use http_body_util::{BodyExt, Full};
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
 use statusgate::server::ServerSettings;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -23,26 +21,13 @@ use crate::program::eventually;
 use crate::server::{Answer, Desk, REVIEW, Served, Trust, post};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_http1_client_may_leave_after_any_byte_of_its_request() {
+async fn a_client_may_leave_after_any_byte_of_its_request() {
     let desk = Desk::new();
     let served = desk.start(narrow(REVIEW.len())).await;
     leave_after_each_byte(&served, desk.trust(), async |mut stream| {
         stream.write_all(post("/validate", REVIEW).as_bytes()).await?;
         stream.flush().await?;
         Answer::read(&mut stream).await.map(|_| ())
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_http2_client_may_leave_after_any_byte_of_its_request() {
-    let desk = Desk::new();
-    let served = desk.start(narrow(REVIEW.len())).await;
-    let trust = Trust { protocols: vec![b"h2".to_vec()], ..desk.trust() };
-    leave_after_each_byte(&served, trust, async |stream| {
-        let mut sent = Http2::post(stream, "/validate", REVIEW.as_bytes()).await?;
-        drop(sent.response().await.map_err(io::Error::other)?);
-        Ok(())
     })
     .await;
 }
@@ -55,12 +40,7 @@ async fn a_client_may_leave_before_its_response() {
         let mut client = served.connect().await;
         client.send(&post("/validate", REVIEW)).await;
         drop(client);
-        recovers(&served, "HTTP/1.1").await;
-
-        let trust = Trust { protocols: vec![b"h2".to_vec()], ..desk.trust() };
-        let stream = fragile(&served, &trust, usize::MAX).await.unwrap();
-        drop(Http2::post(stream, "/validate", REVIEW.as_bytes()).await.unwrap());
-        recovers(&served, "HTTP/2").await;
+        recovers(&served, "before the response").await;
     }
 }
 
@@ -96,18 +76,7 @@ async fn a_client_may_leave_while_it_reads_its_response() {
         client.send(&post("/large", "")).await;
         client.stream.read_exact(&mut vec![0; read]).await.unwrap();
         drop(client);
-        recovers(&served, "HTTP/1.1").await;
-
-        let trust = Trust { protocols: vec![b"h2".to_vec()], ..desk.trust() };
-        let stream = fragile(&served, &trust, usize::MAX).await.unwrap();
-        let mut sent = Http2::post(stream, "/large", b"").await.unwrap();
-        let mut body = sent.response().await.unwrap();
-        let mut length = 0;
-        while length < read {
-            length += body.frame().await.unwrap().unwrap().data_ref().map_or(0, |data| data.len());
-        }
-        drop((body, sent));
-        recovers(&served, "HTTP/2").await;
+        recovers(&served, &format!("after {read} bytes")).await;
     }
 }
 
@@ -208,41 +177,5 @@ impl AsyncWrite for Fragile {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.tcp).poll_shutdown(cx)
-    }
-}
-
-/// A request on its own HTTP/2 connection, which ends when this value is dropped.
-struct Http2 {
-    response: Option<Response>,
-    connection: tokio::task::JoinHandle<hyper::Result<()>>,
-    /// Its end would end the connection in an orderly way.
-    _requests: hyper::client::conn::http2::SendRequest<Full<&'static [u8]>>,
-}
-
-type Response =
-    Pin<Box<dyn Future<Output = hyper::Result<http::Response<hyper::body::Incoming>>> + Send>>;
-
-impl Http2 {
-    async fn post(stream: TlsStream<Fragile>, path: &str, body: &'static [u8]) -> io::Result<Self> {
-        let handshake =
-            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
-        let (mut requests, connection) = handshake.await.map_err(io::Error::other)?;
-        let connection = tokio::spawn(connection);
-        let request = http::Request::post(format!("https://localhost{path}"));
-        let request = request.body(Full::from(body)).unwrap();
-        let response: Response = Box::pin(requests.send_request(request));
-        Ok(Self { response: Some(response), connection, _requests: requests })
-    }
-
-    async fn response(&mut self) -> hyper::Result<hyper::body::Incoming> {
-        let response = self.response.take().expect("one response").await?;
-        assert_eq!(response.status(), 200);
-        Ok(response.into_body())
-    }
-}
-
-impl Drop for Http2 {
-    fn drop(&mut self) {
-        self.connection.abort();
     }
 }

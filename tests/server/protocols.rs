@@ -1,11 +1,6 @@
-//! HTTP/1.1, HTTP/2, TLS, and the answers to wrong requests.
+//! HTTP/1.1, TLS, and the answers to wrong requests.
 
-use http_body_util::{BodyExt as _, Full};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use statusgate::server::End;
-use tokio::time::timeout;
-
-use crate::server::{Desk, LONG, REVIEW, post};
+use crate::server::{Desk, REVIEW, post};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_http1_connection_answers_many_reviews() {
@@ -22,28 +17,14 @@ async fn one_http1_connection_answers_many_reviews() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http2_is_used_if_alpn_selects_it() {
+async fn http1_is_selected_also_for_a_client_that_prefers_http2() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut trust = desk.trust();
     trust.protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let client = served.connect_as(&trust).await.unwrap();
-    assert_eq!(client.stream.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
-    let io = TokioIo::new(client.stream);
-    let (mut requests, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
-    let connection = tokio::spawn(connection);
-    for _ in 0..3 {
-        let request = http::Request::post("https://localhost/validate");
-        let request = request.body(Full::<&[u8]>::from(REVIEW.as_bytes())).unwrap();
-        let answer = requests.send_request(request).await.unwrap();
-        assert_eq!(answer.status(), 200);
-        assert!(!answer.into_body().collect().await.unwrap().to_bytes().is_empty());
-    }
-    // A shutdown sends GOAWAY on an open HTTP/2 connection.
-    served.running.shutdown().signal();
-    assert!(timeout(LONG, connection).await.unwrap().unwrap().is_ok());
-    assert_eq!(served.running.ended().await, End::Drained);
+    let mut client = served.connect_as(&trust).await.unwrap();
+    assert_eq!(client.stream.get_ref().1.alpn_protocol(), Some(b"http/1.1".as_slice()));
+    assert_eq!(client.review().await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::{Document, DocumentId, Entry, Problem, Registry, Spec, are_same};
 use statusgate_core::policy::{Diagnostics, Source};
 
-/// Bytes of a text. etcd accepts 1.5 MiB for an object, which has its spec twice then, and a third time in
+/// Bytes of the text of a document. etcd accepts 1.5 MiB for an object, which has its spec twice then, and a third time in
 /// an annotation after a client-side `kubectl apply`.
-const MAX_TEXT: usize = 256 << 10;
+pub const MAX_TEXT: usize = 256 << 10;
 
 /// `status.lastAccepted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

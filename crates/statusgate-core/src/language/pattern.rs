@@ -7,8 +7,8 @@ use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
 
 /// The maximum size of a compiled pattern. The longest known pattern, that of metav1 condition types, needs
-/// a tenth of this.
-const SIZE_LIMIT: usize = 1 << 20;
+/// less than half of this.
+const SIZE_LIMIT: usize = 256 << 10;
 
 /// Perl's classes are ASCII, as in ECMA 262 and Go. Unicode classes need tables that are present only if
 /// another crate enables them.
