@@ -206,7 +206,6 @@ fn start(
         address: Address::Url(url),
         authorities: authority.certificate().to_owned(),
         failure_policy: FailurePolicy::Ignore,
-        separate_agreement: false,
     };
     Ok((server, settings))
 }

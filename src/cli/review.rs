@@ -26,8 +26,7 @@ use statusgate_core::wire::AdmissionRequest;
                   denied. 2: the input is not a review, or a file cannot be read."
 )]
 pub(super) struct Args {
-    /// The webhook: `mutate` sets defaults and repairs, `validate` judges. `agreement` judges only whether
-    /// phase and conditions agree, `mandatory` everything else.
+    /// The webhook: `mutate` sets defaults and repairs, `validate` judges.
     #[arg(long, value_name = "WEBHOOK", value_parser = one_of(Webhook::ALL, Webhook::name))]
     webhook: Webhook,
 

@@ -7,7 +7,7 @@ use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Serialize};
 
 use super::registry::{LastAccepted, Problem, ProblemKind};
-use crate::manifests::rules::Coverage;
+use crate::manifests::coverage::Coverage;
 
 /// The status of a document, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,6 +164,15 @@ impl ReplicaEntry {
     }
 }
 
+/// What the registrations do for a document.
+enum Registrations {
+    Cover,
+    Miss,
+    /// The cluster has nothing to enforce it for. That is no reason to wait.
+    NotNeeded,
+    Unread,
+}
+
 /// Type, status, reason, message.
 type Wanted = (&'static str, &'static str, &'static str, String);
 
@@ -174,7 +183,16 @@ const UNKNOWN: &str = "Unknown";
 impl DocumentState<'_> {
     fn accepted(&self) -> Wanted {
         match self.problem {
-            None => (ACCEPTED, TRUE, "Accepted", "the document has no mistakes".to_owned()),
+            None => {
+                let mut message = "the document has no mistakes".to_owned();
+                if let Registered::Known(Coverage { left_out, .. }) = self.registered
+                    && !left_out.is_empty()
+                {
+                    let versions = listed(left_out);
+                    message.push_str(&format!("; it does not select the served {versions}"));
+                }
+                (ACCEPTED, TRUE, "Accepted", message)
+            }
             Some(problem) => (ACCEPTED, FALSE, problem.kind.reason(), problem.message.clone()),
         }
     }
@@ -203,39 +221,48 @@ impl DocumentState<'_> {
         let (covered, text) = self.covered();
         message.push_str(&text);
         match (self.problem, late.is_empty(), covered) {
-            (_, true, Some(true)) => (TRUE, "Enforced", message),
+            (_, true, Registrations::Cover) => (TRUE, "Enforced", message),
+            (None, true, Registrations::NotNeeded) => (TRUE, "NoResources", message),
             (Some(_), _, _) => (FALSE, "NotAccepted", message),
             (None, false, _) => (FALSE, "ReplicasPending", message),
-            (None, true, Some(false)) => (FALSE, "NotRegistered", message),
-            (None, true, None) => (UNKNOWN, "RegistrationsNotRead", message),
+            (None, true, Registrations::Miss) => (FALSE, "NotRegistered", message),
+            (None, true, Registrations::Unread) => (UNKNOWN, "RegistrationsNotRead", message),
         }
     }
 
     /// Whether the registrations cover all resources, and the end of the message.
-    fn covered(&self) -> (Option<bool>, String) {
+    fn covered(&self) -> (Registrations, String) {
         let coverage = match self.registered {
-            Registered::NotNeeded => return (Some(true), String::new()),
+            Registered::NotNeeded => return (Registrations::Cover, String::new()),
             Registered::NotManaged => {
                 let text = "; statusgate does not manage the registrations";
-                return (Some(true), text.to_owned());
+                return (Registrations::Cover, text.to_owned());
             }
             Registered::NotRead => {
-                return (None, "; the registrations were not read yet".to_owned());
+                let text = "; the registrations were not read yet";
+                return (Registrations::Unread, text.to_owned());
             }
             Registered::Known(coverage) => coverage,
         };
-        let Coverage { covered, missing, absent } = coverage;
+        let Coverage { covered, missing, absent, fault, .. } = coverage;
         let mut text = match (covered.len(), missing.is_empty()) {
             (_, false) => format!("; the registrations do not cover {}", listed(missing)),
-            (0, _) => return (Some(false), "; the cluster has none of its resources".to_owned()),
+            (0, _) => {
+                let text = "; the cluster has none of its resources";
+                return (Registrations::NotNeeded, text.to_owned());
+            }
             (1, _) => "; the registrations cover 1 resource".to_owned(),
             (count, _) => format!("; the registrations cover {count} resources"),
         };
+        if let Some(fault) = fault {
+            text.push_str(&format!(": {fault}"));
+        }
         // Not an error: a policy for a product may be installed without all of its parts.
         if !absent.is_empty() {
             text.push_str(&format!("; the cluster does not have {}", listed(absent)));
         }
-        (Some(missing.is_empty()), text)
+        let of = if missing.is_empty() { Registrations::Cover } else { Registrations::Miss };
+        (of, text)
     }
 }
 
@@ -309,8 +336,8 @@ mod tests {
         let status =
             |entries: &[ReplicaEntry]| Status { replicas: entries.to_vec(), ..Status::default() };
         let both = status(&[entry("a", 3), entry("b", 3), entry("dead", 1)]);
-        let coverage =
-            Coverage { covered: names(&["x.g", "y.g"]), missing: Vec::new(), absent: Vec::new() };
+        let covered = names(&["x.g", "y.g"]);
+        let coverage = Coverage { covered, ..Coverage::default() };
         let state = DocumentState {
             generation: 3,
             problem: None,
@@ -340,6 +367,22 @@ mod tests {
             said(&both, &uncovered)[1],
             "Enforced=False NotRegistered: 2 of 2 replicas enforce generation 3; the registrations do not cover \
              r0.g, r1.g, r2.g, r3.g, r4.g, r5.g, r6.g, r7.g, r8.g, r9.g and 2 more"
+        );
+        let fault = Some("mutate.statusgate.dev is not registered".to_owned());
+        let faulty = Coverage { missing: names(&["x.g"]), fault, ..Coverage::default() };
+        let faulty = DocumentState { registered: Registered::Known(&faulty), ..state };
+        assert!(said(&both, &faulty)[1].ends_with(
+            "the registrations do not cover x.g: mutate.statusgate.dev is not registered"
+        ));
+        let left_out = names(&["x.g v1", "y.g v1"]);
+        let some = Coverage { left_out, ..Coverage::default() };
+        let some = DocumentState { registered: Registered::Known(&some), ..state };
+        assert_eq!(
+            said(&both, &some),
+            [
+                "Accepted=True Accepted: the document has no mistakes; it does not select the served x.g v1, y.g v1",
+                "Enforced=True NoResources: 2 of 2 replicas enforce generation 3; the cluster has none of its resources",
+            ]
         );
         let unread = DocumentState { registered: Registered::NotRead, ..state };
         assert!(

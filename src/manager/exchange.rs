@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::manifests::rules::Coverage;
+use crate::manifests::coverage::Coverage;
 use statusgate_core::policy::PolicySet;
 
 /// A value for each thing that one part knows and others need. Each is written by one part only.
@@ -22,9 +22,9 @@ pub struct Exchange {
     /// The caBundle of each webhook of our registrations, as PEM; `None` until they were read. From the
     /// registrations; for the certificates.
     pub registered: watch::Sender<Option<Vec<String>>>,
-    /// How the registrations cover the resources of each policy; `None` until it is known. From the
+    /// How the registrations cover the resources of policies; `None` until it is known. From the
     /// registrations; for the status of policies.
-    pub coverage: watch::Sender<Option<BTreeMap<String, Coverage>>>,
+    pub coverage: watch::Sender<Option<Covered>>,
     /// The replicas that may serve, this one included. From their Leases; for the certificates and the
     /// status of policies.
     pub replicas: watch::Sender<Vec<Replica>>,
@@ -41,6 +41,21 @@ impl Exchange {
             coverage: watch::Sender::default(),
             replicas: watch::Sender::default(),
         }
+    }
+}
+
+/// How the registrations cover the resources of some policies.
+#[derive(Clone, Debug)]
+pub struct Covered {
+    /// The policies in use when the registrations were read.
+    pub of: Arc<PolicySet>,
+    /// By the name of the policy. One is absent while API servers may not have read the registrations.
+    pub policies: BTreeMap<String, Coverage>,
+}
+
+impl PartialEq for Covered {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.of, &other.of) && self.policies == other.policies
     }
 }
 

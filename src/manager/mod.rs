@@ -85,12 +85,16 @@ impl Manager {
             settings.certificate = CertificateSource::Given(bundle);
             certificates = Some(managed);
         }
+        let registrar = Registrar(context.counting("registrations"));
+        if context.options.manage_webhooks {
+            registrar.replace_old().await;
+        }
         let review = documents.as_ref().map(|it| review::reviewer(it.shared(), policies.clone()));
         let running = opening.start(&settings, policies, review)?;
         let mut tasks = JoinSet::new();
         let keeps_lease = certificates.is_some() || documents.is_some();
         if certificates.is_some() || context.options.manage_webhooks {
-            tasks.spawn(Registrar(context.counting("registrations")).run());
+            tasks.spawn(registrar.run());
         }
         if let Some(certificates) = certificates {
             let tls = Arc::clone(running.tls());

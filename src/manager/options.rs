@@ -50,8 +50,8 @@ pub struct ManagerOptions {
     #[arg(long, value_name = "URL", value_parser = values::https_url)]
     pub webhook_url: Option<String>,
 
-    /// The failure policy of new registrations. The checks of agreement and of policies are always Ignore.
-    /// Existing registrations keep theirs.
+    /// The failure policy of new registrations. That of the webhook for policies is always Ignore. Existing
+    /// registrations keep theirs.
     #[arg(long, value_name = "Ignore|Fail", ignore_case = true, default_value = "Ignore")]
     pub failure_policy: FailurePolicy,
 

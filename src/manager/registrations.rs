@@ -4,6 +4,7 @@
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,17 +14,20 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use self::writes::{Managed, RegistrationWrite, is_ours, rules_of, separates, webhooks, writes};
+use self::writes::{
+    Managed, RegistrationWrite, is_ours, replacement, stored_webhook, webhooks, writes,
+};
 use super::context::{Context, Trouble, set_if_changed};
+use super::exchange::Covered;
 use crate::cluster::ClusterError;
 use crate::cluster::registrations::{DefinitionEvent, Revision};
+use crate::manifests::coverage::{Coverage, coverage};
 use crate::manifests::registrations::{
     Calls, DOCUMENTS_NAME, Kind, OBJECTS, REGISTRATIONS, RegistrationSettings, UNINSTALL,
     has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
-use crate::manifests::rules::{Coverage, RuleWithOperations, coverage};
-use crate::tls::rotation::Stored;
+use crate::tls::rotation::{Stored, fingerprints};
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
@@ -47,6 +51,12 @@ struct Memory {
     /// Whether `statusgate uninstall` removes or removed the registrations.
     uninstalled: bool,
     last: Option<LastWrite>,
+    /// The resources of policies without a definition.
+    absent: BTreeSet<String>,
+    /// For each policy, what the webhooks have for its resources, and since when.
+    states: BTreeMap<String, (u64, Option<Instant>)>,
+    /// The same for each registration and what it should be.
+    registrations: [(u64, Option<Instant>); 3],
 }
 
 /// The last writes. If something else undoes them, the next ones wait longer and longer.
@@ -57,6 +67,23 @@ struct LastWrite {
 }
 
 impl Registrar {
+    /// Replaces the webhooks of an older version, before this server gets the first request: it does not
+    /// serve their paths. The replicas of that version serve those of this one.
+    pub async fn replace_old(&self) {
+        let (kind, name) = (Kind::Validating, OBJECTS);
+        let replaced = async {
+            let stored = self.0.cluster.registration(kind, name).await?;
+            let Some(patch) = stored.as_ref().and_then(replacement) else { return Ok(false) };
+            self.perform((kind, name), &RegistrationWrite::Patch(patch)).await?;
+            Ok::<_, ClusterError>(true)
+        };
+        match replaced.await {
+            Ok(true) => sleep(UNTIL_READ).await,
+            Ok(false) => {}
+            Err(error) => Trouble::default().begin(UPDATE, &error),
+        }
+    }
+
     /// Writes what differs, after each change of policies, authorities, definitions and registrations.
     /// Never ends.
     ///
@@ -154,7 +181,7 @@ impl Registrar {
 
     async fn update(
         &self,
-        policies: &PolicySet,
+        policies: &Arc<PolicySet>,
         resources: Option<&[CustomResource]>,
         memory: &mut Memory,
     ) -> Result<(Duration, Duration), ClusterError> {
@@ -162,20 +189,7 @@ impl Registrar {
         for ((kind, name), stored) in REGISTRATIONS.into_iter().zip(&mut stored) {
             *stored = self.0.cluster.registration(kind, name).await?;
         }
-        self.publish(policies, resources, &stored);
-        if stored.iter().any(Option::is_some) {
-            let marked = |of: &Value| !of["metadata"]["annotations"][UNINSTALL].is_null();
-            let uninstalled = stored.iter().flatten().any(marked);
-            if uninstalled && !memory.uninstalled {
-                tracing::info!(
-                    "the registrations are being removed: this server leaves them alone"
-                );
-            }
-            memory.uninstalled = uninstalled;
-        }
-        if memory.uninstalled {
-            return Ok((QUIET, RESYNC));
-        }
+        self.publish_bundles(&stored);
         // Until the definitions are known, the rules stay as they are.
         let options = &self.0.options;
         let managed = Managed {
@@ -187,26 +201,54 @@ impl Registrar {
             address: options.address(),
             authorities: self.authorities().await?,
             failure_policy: options.failure_policy,
-            separate_agreement: separates(&stored, options.failure_policy),
         };
         let match_conditions = has_match_conditions(self.0.cluster.version());
         let calls = Calls::of(policies, resources.unwrap_or_default(), match_conditions);
         let desired = registrations(&calls, &settings);
+        let mut next = None;
+        if let Some(resources) = resources {
+            next = self.publish_coverage(policies, resources, (&calls, &desired), &stored, memory);
+        }
+        if stored.iter().any(Option::is_some) {
+            let marked = |of: &Value| !of["metadata"]["annotations"][UNINSTALL].is_null();
+            let uninstalled = stored.iter().flatten().any(marked);
+            if uninstalled && !memory.uninstalled {
+                tracing::info!(
+                    "the registrations are being removed: this server leaves them alone"
+                );
+            }
+            memory.uninstalled = uninstalled;
+        }
+        if memory.uninstalled {
+            return Ok((QUIET, next.unwrap_or(RESYNC)));
+        }
+        if let Some(patch) = stored[1].as_ref().and_then(replacement)
+            && self.0.options.manage_webhooks
+        {
+            self.perform(REGISTRATIONS[1], &RegistrationWrite::Patch(patch)).await?;
+            return Ok((QUIET, QUIET));
+        }
         let writes = writes(&desired, &stored, managed);
         if !options.manage_webhooks || managed.rules {
-            for (place, label, _) in LABELS {
+            let registrations = stored.iter().zip(&mut memory.registrations);
+            for ((place, label, _), (stored, known)) in LABELS.into_iter().zip(registrations) {
+                let mut state = DefaultHasher::new();
+                stored.as_ref().map(|of| of["webhooks"].to_string()).hash(&mut state);
+                let left = until_read(known, state.finish());
+                next = next.max(left);
                 let agrees = !writes.iter().any(|(written, _)| *written == place);
-                self.0.metrics.registration_in_sync(label, agrees);
+                self.0.metrics.registration_in_sync(label, agrees && left.is_none());
             }
         }
         if writes.is_empty() {
-            return Ok((QUIET, RESYNC));
+            return Ok((QUIET, next.unwrap_or(RESYNC)));
         }
         let now = Instant::now();
         let wait = match &memory.last {
             Some(last) if last.desired == desired && now < last.at + RESYNC => {
                 if now < last.at + last.wait {
-                    return Ok((QUIET, last.at + last.wait - now));
+                    let left = last.at + last.wait - now;
+                    return Ok((QUIET, next.map_or(left, |next| next.min(left))));
                 }
                 (last.wait * 2).min(RESYNC)
             }
@@ -263,35 +305,50 @@ impl Registrar {
         Ok(Some(memory.resources.values().map(|(_, resource)| resource.clone()).collect()))
     }
 
-    fn publish(
-        &self,
-        policies: &PolicySet,
-        resources: Option<&[CustomResource]>,
-        stored: &[Option<Value>; 3],
-    ) {
+    fn publish_bundles(&self, stored: &[Option<Value>; 3]) {
         let ours = stored.iter().flatten().flat_map(webhooks).filter(|webhook| is_ours(webhook));
-        let bundle = |webhook: &Value| {
-            let text = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
-            let bytes = STANDARD.decode(text).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into_owned()
+        let bundle = |webhook: &Value| pem_of(&webhook["clientConfig"]["caBundle"]);
+        set_if_changed(&self.0.exchange.registered, Some(ours.map(bundle).collect()));
+    }
+
+    /// Returns when more is known without a change.
+    fn publish_coverage(
+        &self,
+        policies: &Arc<PolicySet>,
+        resources: &[CustomResource],
+        (calls, desired): (&Calls, &[Value; 3]),
+        stored: &[Option<Value>; 3],
+        memory: &mut Memory,
+    ) -> Option<Duration> {
+        let served = self.0.exchange.served.borrow().clone();
+        let trusted = |bundle: &Value| match served.as_str() {
+            // A certificate for a URL may have a public authority.
+            "" => self.0.options.webhook_url.is_some() || !pem_of(bundle).is_empty(),
+            served => fingerprints(&pem_of(bundle)).iter().any(|id| id == served),
         };
-        let registered = Some(ours.map(bundle).collect());
-        set_if_changed(&self.0.exchange.registered, registered);
-        let Some(resources) = resources else { return };
-        let parts: Vec<Vec<RuleWithOperations>> =
-            PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
-        let coverage = coverage(policies, resources, &parts);
+        let webhooks = [(Webhook::Mutate, 0), (Webhook::Validate, 1)]
+            .map(|(of, at)| stored_webhook(of, &desired[at], stored[at].as_ref(), trusted));
+        let mut coverage = coverage(policies, resources, calls, &webhooks);
         let absent = without_crd(&coverage);
         self.0.metrics.resources_without_crd(absent.len());
-        let known = self.0.exchange.coverage.borrow().as_ref().map(without_crd);
-        if known.as_ref() != Some(&absent) && !absent.is_empty() {
+        if memory.absent != absent && !absent.is_empty() {
             tracing::info!(
                 resources = absent.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
                 "no CustomResourceDefinition defines these resources of the policies: they are not \
                  registered until one does"
             );
         }
-        set_if_changed(&self.0.exchange.coverage, Some(coverage));
+        memory.absent = absent;
+        memory.states.retain(|name, _| coverage.contains_key(name));
+        let mut wait = None;
+        coverage.retain(|name, of| {
+            let left = until_read(memory.states.entry(name.clone()).or_default(), of.state);
+            wait = wait.max(left);
+            left.is_none() || !of.missing.is_empty()
+        });
+        let covered = Covered { of: Arc::clone(policies), policies: coverage };
+        set_if_changed(&self.0.exchange.coverage, Some(covered));
+        wait
     }
 
     /// Returns `false` if another replica was first.
@@ -344,25 +401,19 @@ impl Definitions {
     }
 }
 
-/// What webhooks judge, each with its alternative paths: one of them must match a write.
-const PARTS: [&[&str]; 3] = [
-    &[Webhook::Mutate.path()],
-    &[Webhook::Validate.path(), Webhook::Mandatory.path()],
-    &[Webhook::Validate.path(), Webhook::Agreement.path()],
-];
+/// How long it takes until every API server has read a state, if it has changed.
+fn until_read((known, since): &mut (u64, Option<Instant>), state: u64) -> Option<Duration> {
+    if *known != state || since.is_none() {
+        (*known, *since) = (state, Some(Instant::now()));
+    }
+    let left = UNTIL_READ.checked_sub(since.as_ref()?.elapsed())?;
+    (!left.is_zero()).then_some(left)
+}
 
-/// The rules of all webhooks that call one of these paths.
-fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<RuleWithOperations> {
-    let calls = |webhook: &&Value| {
-        let client = &webhook["clientConfig"];
-        let path = client["service"]["path"].as_str().or_else(|| {
-            let (_, rest) = client["url"].as_str()?.split_once("://")?;
-            rest.find('/').and_then(|start| rest.get(start..))
-        });
-        path.is_some_and(|path| paths.contains(&path))
-    };
-    let of_stored = stored.iter().flatten().flat_map(webhooks);
-    of_stored.filter(calls).flat_map(rules_of).collect()
+/// The certificates of a caBundle.
+fn pem_of(bundle: &Value) -> String {
+    let bytes = STANDARD.decode(bundle.as_str().unwrap_or_default()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The resources of policies that no CustomResourceDefinition defines.
@@ -381,6 +432,9 @@ const LABELS: [Registration; 3] = [
 
 /// What fails, for the log.
 const UPDATE: &str = "update the webhook registrations";
+
+/// An API server reads registrations by a watch, and uses a change within this time.
+const UNTIL_READ: Duration = Duration::from_secs(2);
 
 /// After writes and errors.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::conditions::Status;
 use crate::cluster::StoredDocument;
+use crate::manifests::coverage::Coverage;
 use crate::manifests::crds::{GROUP, VERSION};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::{Diagnostic, Diagnostics, Source};
@@ -199,6 +200,41 @@ impl Registry {
         let others = self.entries.iter().filter(|(other, _)| *other != id);
         let used = others.filter_map(|(_, entry)| entry.used.as_ref());
         used.map(|document| document.source.clone()).collect()
+    }
+
+    /// Adds to the coverage of policies that of the conventions in use: of all policies that follow one. It is
+    /// absent while that of one policy is.
+    pub fn with_conventions(
+        &self,
+        policies: &BTreeMap<String, Coverage>,
+    ) -> BTreeMap<DocumentId, Coverage> {
+        let id = |kind, name: &String| DocumentId { kind, name: name.clone() };
+        let is_convention = |id: &&DocumentId| id.kind == DocumentKind::StatusConvention;
+        let conventions = self.entries.keys().filter(is_convention);
+        let mut known: BTreeMap<DocumentId, Option<Coverage>> =
+            conventions.map(|id| (id.clone(), Some(Coverage::default()))).collect();
+        for (policy, entry) in self.entries.iter().filter(|(id, _)| !is_convention(id)) {
+            let of_policy = policies.get(&policy.name);
+            let mut next = entry.used.as_ref().and_then(|used| used.convention.clone());
+            // An invalid text that is not in use may extend itself.
+            for _ in 0..known.len() {
+                let Some(name) = next else { break };
+                let convention = id(DocumentKind::StatusConvention, &name);
+                if let Some(coverage) = known.get_mut(&convention) {
+                    *coverage = coverage.take().zip(of_policy).map(|(mut all, of)| {
+                        all.add(of);
+                        all
+                    });
+                }
+                let used = self.entries.get(&convention).and_then(|entry| entry.used.as_ref());
+                next = used.and_then(|used| used.convention.clone());
+            }
+        }
+        let conventions = known.into_iter().filter_map(|(id, known)| Some((id, known?)));
+        let of_policies = policies
+            .iter()
+            .map(|(name, coverage)| (id(DocumentKind::StatusPolicy, name), coverage.clone()));
+        of_policies.chain(conventions).collect()
     }
 
     /// Whether the latest documents are compiled: all of them but the rejected ones.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::conditions::{Condition, DocumentState, Registered, ReplicaEntry, seconds};
 use super::registry::{DocumentId, Entry, LastAccepted};
-use crate::manifests::rules::Coverage;
+use crate::manifests::coverage::Coverage;
 use statusgate_core::documents::DocumentKind;
 
 /// What a write changes.
@@ -28,8 +28,8 @@ pub(super) struct View<'v> {
     pub live: &'v [String],
     /// Whether statusgate manages the registrations.
     pub manages_registrations: bool,
-    /// How the registrations cover the resources of each policy, once it is known.
-    pub coverage: Option<&'v BTreeMap<String, Coverage>>,
+    /// How the registrations cover the resources of each document, once it is known.
+    pub coverage: Option<&'v BTreeMap<DocumentId, Coverage>>,
 }
 
 impl View<'_> {
@@ -89,12 +89,12 @@ impl View<'_> {
         self.live.get(place).is_none_or(|first| first == self.own)
     }
 
-    fn registered(&self, id: &DocumentId) -> Registered<'_> {
+    pub(super) fn registered(&self, id: &DocumentId) -> Registered<'_> {
         match (id.kind, self.manages_registrations) {
-            (DocumentKind::StatusConvention, _) => Registered::NotNeeded,
-            (_, false) => Registered::NotManaged,
+            (DocumentKind::StatusConvention, false) => Registered::NotNeeded,
+            (DocumentKind::StatusPolicy, false) => Registered::NotManaged,
             (_, true) => {
-                let known = self.coverage.and_then(|coverage| coverage.get(&id.name));
+                let known = self.coverage.and_then(|coverage| coverage.get(id));
                 known.map_or(Registered::NotRead, Registered::Known)
             }
         }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registrations_matter_only_for_policies_and_only_if_they_are_managed() {
+    fn the_registrations_matter_only_if_they_are_managed() {
         let live = ["a".to_owned()];
         let view = |manages_registrations, coverage| View {
             own: "a",
@@ -281,14 +281,14 @@ mod tests {
             manages_registrations,
             coverage,
         };
-        let coverage = BTreeMap::from([("p".to_owned(), Coverage::default())]);
         let id = policy("p");
+        let coverage = BTreeMap::from([(id.clone(), Coverage::default())]);
         let convention = DocumentId { kind: DocumentKind::StatusConvention, ..id.clone() };
-        assert_eq!(view(true, Some(&coverage)).registered(&convention), Registered::NotNeeded);
+        assert_eq!(view(false, Some(&coverage)).registered(&convention), Registered::NotNeeded);
         assert_eq!(view(false, Some(&coverage)).registered(&id), Registered::NotManaged);
         assert_eq!(view(true, None).registered(&id), Registered::NotRead);
         assert_eq!(view(true, Some(&coverage)).registered(&policy("q")), Registered::NotRead);
-        let known = coverage.get("p").map(Registered::Known).unwrap();
+        let known = coverage.get(&id).map(Registered::Known).unwrap();
         assert_eq!(view(true, Some(&coverage)).registered(&id), known);
     }
 }

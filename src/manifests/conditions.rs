@@ -86,18 +86,40 @@ pub fn match_conditions(
     relevant
 }
 
+/// The clauses that match conditions of ours have for a resource.
+pub(super) fn clauses_for<'c>(conditions: &'c [Value], resource: &CustomResource) -> Vec<&'c str> {
+    let (group, plural) = (of_group(&resource.group), format!("'{}'", resource.plural));
+    let is_about = |others: &str| {
+        others.lines().any(|line| {
+            line.split_once(&group).is_some_and(|(_, plurals)| plurals.contains(&plural))
+        })
+    };
+    let ours = conditions.iter().filter(|of| of["name"].as_str().is_some_and(is_ours));
+    let clauses = ours.filter_map(|of| {
+        let expression = of["expression"].as_str()?;
+        let guard = expression.strip_prefix("!(request.resource.group ");
+        match guard.and_then(|_| expression.split_once(")\n|| ")) {
+            Some((others, clauses)) => is_about(others).then_some(clauses),
+            None => Some(expression),
+        }
+    });
+    clauses.collect()
+}
+
 /// Plurals by API group.
 type Resources<'r> = BTreeMap<&'r str, BTreeSet<&'r str>>;
 
 /// The request is about another resource than these.
 fn others(resources: &Resources<'_>) -> String {
-    let of_group = |(group, plurals): (&&str, &BTreeSet<&str>)| {
+    let these = resources.iter().map(|(group, plurals)| {
         let plurals: Vec<String> = plurals.iter().map(|plural| format!("'{plural}'")).collect();
-        let plurals = plurals.join(", ");
-        format!("request.resource.group == '{group}' && request.resource.resource in [{plurals}]")
-    };
-    let these: Vec<String> = resources.iter().map(of_group).collect();
-    format!("!({})", these.join("\n  || "))
+        format!("{}{}]", of_group(group), plurals.join(", "))
+    });
+    format!("!({})", these.collect::<Vec<_>>().join("\n  || "))
+}
+
+fn of_group(group: &str) -> String {
+    format!("request.resource.group == '{group}' && request.resource.resource in [")
 }
 
 /// The clauses of which one must hold.

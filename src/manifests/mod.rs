@@ -4,6 +4,7 @@
 //! and `manager/` compares them with the cluster.
 
 pub mod conditions;
+pub mod coverage;
 pub mod crds;
 pub mod install;
 pub mod registrations;

@@ -78,11 +78,8 @@ pub struct RegistrationSettings {
     pub address: Address,
     /// The PEM certificates of the authorities; empty if another tool sets the caBundle.
     pub authorities: String,
-    /// For the webhooks that may reject writes. Those about agreement and documents always ignore.
+    /// For the webhooks about objects. The one about documents always ignores failures.
     pub failure_policy: FailurePolicy,
-    /// Whether agreement has a webhook of its own. With one failure policy for all rules, a second call for
-    /// each write would gain nothing.
-    pub separate_agreement: bool,
 }
 
 /// What the API server calls the webhooks about objects for.
@@ -92,7 +89,7 @@ pub struct Calls {
     pub rules: Vec<RuleWithOperations>,
     /// The match conditions of the mutating webhook.
     pub mutate: Vec<Value>,
-    /// Those of the validating webhooks.
+    /// Those of the validating webhook.
     pub validate: Vec<Value>,
 }
 
@@ -107,6 +104,14 @@ impl Calls {
             rules: rules(policies, resources),
             mutate: conditions(Webhook::Mutate),
             validate: conditions(Webhook::Validate),
+        }
+    }
+
+    /// The match conditions of a webhook.
+    pub fn conditions(&self, of: Webhook) -> &[Value] {
+        match of {
+            Webhook::Mutate => &self.mutate,
+            Webhook::Validate => &self.validate,
         }
     }
 }
@@ -146,15 +151,7 @@ pub fn registrations(calls: &Calls, settings: &RegistrationSettings) -> [Value; 
     let policy = settings.failure_policy;
     let mut mutate = object_webhook(Webhook::Mutate, calls, policy, settings);
     mutate["reinvocationPolicy"] = "IfNeeded".into();
-    let validating = if settings.separate_agreement {
-        json!([
-            object_webhook(Webhook::Mandatory, calls, policy, settings),
-            // A wrong phase does less harm than a status that cannot be written.
-            object_webhook(Webhook::Agreement, calls, FailurePolicy::Ignore, settings),
-        ])
-    } else {
-        json!([object_webhook(Webhook::Validate, calls, policy, settings)])
-    };
+    let validate = object_webhook(Webhook::Validate, calls, policy, settings);
     // With `Fail`, a wrong policy could not be corrected while no replica answers.
     let documents = webhook(
         DOCUMENTS_WEBHOOK,
@@ -166,7 +163,7 @@ pub fn registrations(calls: &Calls, settings: &RegistrationSettings) -> [Value; 
     let [first, second, third] = REGISTRATIONS;
     [
         registration(first, &json!([mutate])),
-        registration(second, &validating),
+        registration(second, &json!([validate])),
         registration(third, &json!([documents])),
     ]
 }
@@ -202,9 +199,9 @@ fn object_webhook(
     webhook["namespaceSelector"] = json!({"matchExpressions": [
         {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [settings.namespace]}
     ]});
-    let conditions = if of == Webhook::Mutate { &calls.mutate } else { &calls.validate };
+    let conditions = calls.conditions(of);
     if !conditions.is_empty() {
-        webhook["matchConditions"] = conditions.clone().into();
+        webhook["matchConditions"] = conditions.into();
     }
     webhook
 }
@@ -254,7 +251,6 @@ mod tests {
             address: Address::Service("statusgate".into()),
             authorities: String::new(),
             failure_policy: FailurePolicy::Ignore,
-            separate_agreement: false,
         }
     }
 
@@ -294,11 +290,9 @@ mod tests {
     }
 
     #[test]
-    fn only_mandatory_webhooks_can_fail() {
+    fn only_the_webhooks_about_objects_can_fail() {
         let failing = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings() };
         assert_eq!(members(&failing, "/failurePolicy"), ["Fail", "Fail", "Ignore"]);
-        let separate = RegistrationSettings { separate_agreement: true, ..failing };
-        assert_eq!(members(&separate, "/failurePolicy"), ["Fail", "Fail", "Ignore", "Ignore"]);
     }
 
     #[test]
@@ -315,9 +309,6 @@ mod tests {
         );
         assert_eq!(members(&settings, "/clientConfig/caBundle"), ["UEVN"; 3]);
         assert_eq!(members(&settings, "/clientConfig/service"), vec![Value::Null; 3]);
-        let separate = RegistrationSettings { separate_agreement: true, ..settings };
-        let paths = ["/mutate", "/validate/mandatory", "/validate/agreement", "/documents"];
-        assert_eq!(members(&separate, "/clientConfig/url"), urls(&paths));
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! The rules of registrations: from policies and custom resources, and what stored rules match.
+//! The rules of registrations, from policies and custom resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::resource::{CustomResource, ServedVersion};
-use super::selectors::unserved;
 use statusgate_core::documents::GROUP;
 use statusgate_core::policy::PolicySet;
 
@@ -24,17 +23,6 @@ pub struct RuleWithOperations {
     /// `*`, `Cluster` or `Namespaced`.
     #[serde(default = "any", deserialize_with = "scope")]
     pub scope: String,
-}
-
-/// How rules cover the resources of one policy.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coverage {
-    /// The selected resources with a rule that matches their status writes.
-    pub covered: Vec<String>,
-    /// The other resources that the policy selects.
-    pub missing: Vec<String>,
-    /// Resources that the policy names and that have no definition in the cluster.
-    pub absent: Vec<String>,
 }
 
 /// A resource that a policy names and that has no rule.
@@ -88,7 +76,12 @@ impl RuleWithOperations {
     }
 
     /// A rule for both scopes: claims are namespaced and composites cluster-scoped.
-    fn of(group: &str, versions: &[&str], operations: &[&str], resources: &[&str]) -> Self {
+    pub(super) fn of(
+        group: &str,
+        versions: &[&str],
+        operations: &[&str],
+        resources: &[&str],
+    ) -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self {
             api_groups: owned(&[group]),
@@ -194,54 +187,6 @@ pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleGap> 
     gaps
 }
 
-/// How the stored rules of all webhooks cover the resources of each policy. `webhooks` contains the rules
-/// of each webhook; a status write has to match all of them.
-pub fn coverage(
-    policies: &PolicySet,
-    resources: &[CustomResource],
-    webhooks: &[Vec<RuleWithOperations>],
-) -> BTreeMap<String, Coverage> {
-    let names = policies.names().map(|name| (name.to_owned(), Coverage::default()));
-    let mut coverage: BTreeMap<String, Coverage> = names.collect();
-    for resource in judged(resources) {
-        let mut covered: BTreeMap<u16, bool> = BTreeMap::new();
-        for version in &resource.versions {
-            let matches = webhooks.iter().all(|rules| is_matched(rules, resource, version));
-            for policy in resource.selected(policies, version) {
-                *covered.entry(policy).or_default() |= matches && !webhooks.is_empty();
-            }
-        }
-        for (policy, covered) in covered {
-            let name = policies.get(policy).map(|policy| policy.name.as_str());
-            let Some(of) = name.and_then(|name| coverage.get_mut(name)) else { continue };
-            let list = if covered { &mut of.covered } else { &mut of.missing };
-            list.push(resource.name());
-        }
-    }
-    for gap in gaps(policies, resources) {
-        if let Some(of) = coverage.get_mut(&gap.policy) {
-            let list = match gap.reason {
-                Reason::NotDefined => &mut of.absent,
-                Reason::WrongSubresource { .. } | Reason::OtherVersions => &mut of.missing,
-            };
-            list.push(gap.resource);
-        }
-    }
-    // Missing plurals are gaps.
-    for name in unserved(policies, resources) {
-        if let Some(of) = coverage.get_mut(&name.policy).filter(|_| name.place.1 != "resources") {
-            of.absent.push(name.what);
-        }
-    }
-    for Coverage { covered, missing, absent } in coverage.values_mut() {
-        for list in [covered, missing, absent] {
-            list.sort_unstable();
-            list.dedup();
-        }
-    }
-    coverage
-}
-
 /// Whether two lists of rules match the same requests. The API server stores rules as they are written,
 /// but another program may write them in another order or divided otherwise.
 pub fn are_equivalent(one: &[RuleWithOperations], other: &[RuleWithOperations]) -> bool {
@@ -270,19 +215,6 @@ pub(super) fn judged(resources: &[CustomResource]) -> impl Iterator<Item = &Cust
     resources.iter().filter(|resource| resource.group != GROUP)
 }
 
-fn is_matched(
-    rules: &[RuleWithOperations],
-    resource: &CustomResource,
-    version: &ServedVersion,
-) -> bool {
-    let entry = entry(&resource.plural, version.status_subresource);
-    // A rule that is restricted to a scope counts as a mismatch: policies do not restrict it.
-    let rules = || rules.iter().filter(|rule| rule.scope == ANY);
-    operations(version.status_subresource).iter().all(|operation| {
-        rules().any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
-    })
-}
-
 /// Only a request through `/status` can change the status of a resource with the subresource, and a
 /// patch arrives as UPDATE too. Without the subresource, the status is part of the main resource.
 pub const fn operations(status_subresource: bool) -> &'static [&'static str] {
@@ -308,7 +240,7 @@ fn scope<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
     Ok(Option::deserialize(deserializer)?.unwrap_or_else(any))
 }
 
-const ANY: &str = "*";
+pub(super) const ANY: &str = "*";
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -328,7 +260,7 @@ pub(crate) mod tests {
     }
 
     /// Versions with `!` have no status subresource.
-    fn resource(name: &str, versions: &[&str]) -> CustomResource {
+    pub(crate) fn resource(name: &str, versions: &[&str]) -> CustomResource {
         let (plural, group) = name.split_once('.').unwrap();
         let version = |name: &&str| ServedVersion {
             name: name.trim_end_matches('!').to_owned(),
@@ -397,29 +329,6 @@ pub(crate) mod tests {
             ("bazs.a.io", Reason::WrongSubresource { served: true }),
         ];
         assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn stored_rules_cover_a_resource_if_those_of_every_webhook_match() {
-        let policies = policies(&[
-            ("one", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos, bars, pods]}"),
-            ("other", "{apiGroups: [a.io], apiVersions: [v2], resources: [foos]}"),
-        ]);
-        let resources = [resource("foos.a.io", &["v1", "v2"]), resource("bars.a.io", &["v1"])];
-        let covered = |webhooks: &[Vec<RuleWithOperations>]| {
-            let coverage = coverage(&policies, &resources, webhooks);
-            let one = &coverage["one"];
-            assert_eq!(one.absent, ["pods.a.io"]);
-            (one.covered.join(" "), coverage["other"].covered.join(" "))
-        };
-        let generated = rules(&policies, &resources);
-        let both = vec![generated.clone(), generated.clone()];
-        assert_eq!(covered(&both), ("bars.a.io foos.a.io".into(), "foos.a.io".into()));
-        let first = RuleWithOperations::of("a.io", &["v1"], &["UPDATE"], &["foos/*"]);
-        assert_eq!(covered(&[generated.clone(), vec![first]]), ("foos.a.io".into(), String::new()));
-        let wrong = RuleWithOperations::of("a.io", &["*"], &["*"], &["*"]);
-        assert_eq!(covered(&[generated, vec![wrong]]), (String::new(), String::new()));
-        assert_eq!(covered(&[]), (String::new(), String::new()));
     }
 
     #[test]

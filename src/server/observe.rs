@@ -52,9 +52,7 @@ pub(super) fn decision(
             "a patch did not apply on replay and was not sent: a bug in statusgate"
         );
     }
-    // `mandatory` and `agreement` can take the place of `validate`. Of them, `mandatory` gets every review.
-    let counts_writes = matches!(webhook, Webhook::Validate | Webhook::Mandatory);
-    if counts_writes && !request.dry_run && !verdict.is_denied() {
+    if webhook == Webhook::Validate && !request.dry_run && !verdict.is_denied() {
         status_writes(snapshot, &request.subject, verdict, now);
     }
     log(counters, webhook, request, verdict);

@@ -152,8 +152,6 @@ impl<'h> RequestCount<'h> {
             let name = match webhook {
                 Webhook::Mutate => "POST /mutate",
                 Webhook::Validate => "POST /validate",
-                Webhook::Mandatory => "POST /validate/mandatory",
-                Webhook::Agreement => "POST /validate/agreement",
             };
             traces::start(tracer, name, headers).map(Box::new)
         });

@@ -34,7 +34,7 @@ metrics! {
         watch_last_event: Family<Labels<1>, Gauge> = "watch_last_event_timestamp_seconds",
         /// 1 while a watch fails and its last known content is in use.
         watch_failing: Family<Labels<1>, Gauge> = "watch_failing",
-        /// 1 if the webhook configuration in the cluster is as it has to be.
+        /// 1 if the webhook configuration in the cluster is as it has to be, for at least two seconds.
         registration_in_sync: Family<Labels<1>, Gauge> = "registration_in_sync",
         /// Documents in the cluster by kind and state: accepted, rejected.
         documents: Family<Labels<2>, Gauge> = "documents",

@@ -150,9 +150,8 @@ async fn each_status_write_that_is_allowed_counts_once_by_what_it_changes() {
         ("/validate", write(pending.clone()).request()),
         ("/validate", write(status("Provisioning", late)).request()),
         ("/validate", ready.request()),
-        ("/validate/mandatory", ready.request()),
+        ("/validate", ready.request()),
         // None of these counts.
-        ("/validate/agreement", ready.request()),
         ("/mutate", ready.request()),
         ("/validate", dry_run),
         ("/validate", write(json!({"phase": "ready"})).request()),

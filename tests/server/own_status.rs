@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use statusgate::manager::conditions::{DocumentState, Registered, ReplicaEntry, Status, seconds};
 use statusgate::manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
-use statusgate::manifests::rules::Coverage;
+use statusgate::manifests::coverage::Coverage;
 use statusgate_core::kstatus::compute;
 use statusgate_core::model::Json;
 
@@ -50,8 +50,10 @@ fn metav1_and_kstatus_find_nothing_in_any_status_or_transition() {
     let deleted = Problem { kind: ProblemKind::ConventionDeleted, message: "deleted".to_owned() };
     let covered = Coverage { covered: vec!["x.g".to_owned()], ..Coverage::default() };
     let missing = Coverage { missing: vec!["x.g".to_owned()], ..Coverage::default() };
+    let nothing = Coverage::default();
     let registered = [
         Registered::NotNeeded,
+        Registered::Known(&nothing),
         Registered::NotManaged,
         Registered::NotRead,
         Registered::Known(&covered),
@@ -63,7 +65,7 @@ fn metav1_and_kstatus_find_nothing_in_any_status_or_transition() {
     for step in 0_usize..600 {
         let choice = step * 7919 / 3;
         let problem = [None, None, Some(&invalid), Some(&deleted)][choice % 4];
-        let registered = registered[choice / 4 % 5];
+        let registered = registered[choice / 4 % 6];
         stored.generation += i64::from(choice % 11 == 0);
         stored.now += SignedDuration::from_secs(10);
         let enforce = |name: &str, lag: usize| ReplicaEntry {
@@ -71,7 +73,7 @@ fn metav1_and_kstatus_find_nothing_in_any_status_or_transition() {
             generation: stored.generation - i64::try_from(lag).unwrap(),
             loaded_time: seconds(stored.now),
         };
-        let lag = choice / 20 % 3;
+        let lag = choice / 24 % 3;
         stored.status.replicas = match lag {
             2 => vec![enforce("a", 0)],
             lag => vec![enforce("a", 0), enforce("b", lag)],

@@ -55,8 +55,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
-    /// What happens to a write while no replica answers. `Fail` applies to the defaults and the mandatory
-    /// checks; the checks of agreement and of policies always ignore.
+    /// What happens to a write while no replica answers. The webhook for policies always
+    /// ignores failures.
     #[arg(long, value_name = "Ignore|Fail", ignore_case = true, default_value = "Ignore")]
     failure_policy: FailurePolicy,
 
@@ -92,7 +92,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         address,
         authorities,
         failure_policy: args.failure_policy,
-        separate_agreement: args.failure_policy == FailurePolicy::Fail,
     };
     let match_conditions = version.is_some_and(|version| has_match_conditions(&version));
     let calls = Calls::of(&policies, &resources, match_conditions);

@@ -6,7 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use super::hook::Hook;
 use crate::cluster::{CheckResult, Cluster};
 use crate::manifests::conditions;
-use crate::manifests::registrations::{Calls, Kind};
+use crate::manifests::registrations::Calls;
 use statusgate_core::policy::PolicySet;
 
 /// Checks the generated match conditions of all webhooks about objects.
@@ -35,10 +35,7 @@ pub(super) async fn check(
 /// Compares by expression: the numbers in the names depend on the other conditions. Without one of the
 /// expected conditions, the webhook only gets more requests.
 fn compare(hook: &Hook, calls: &Calls) -> Vec<CheckResult> {
-    let expected = match hook.kind {
-        Kind::Mutating => &calls.mutate,
-        Kind::Validating => &calls.validate,
-    };
+    let expected = calls.conditions(hook.webhook());
     let is_expected = |condition: &MatchCondition| {
         expected.iter().any(|of| of["expression"] == condition.expression)
     };
@@ -77,7 +74,7 @@ mod tests {
     use super::*;
     use crate::cluster::Level;
     use crate::manifests::registrations::{
-        Address, FailurePolicy, RegistrationSettings, registrations,
+        Address, FailurePolicy, Kind, RegistrationSettings, registrations,
     };
     use crate::manifests::resource::{CustomResource, ServedVersion};
     use crate::manifests::yaml;
@@ -105,29 +102,24 @@ mod tests {
     }
 
     /// The webhooks about objects, as printed and applied.
-    fn applied(calls: &Calls) -> [Hook; 3] {
+    fn applied(calls: &Calls) -> [Hook; 2] {
         let settings = RegistrationSettings {
             namespace: "n".into(),
             address: Address::Service("statusgate".into()),
             authorities: String::new(),
             failure_policy: FailurePolicy::Fail,
-            separate_agreement: true,
         };
         let [mutating, validating, _] = registrations(calls, &settings).map(|registration| {
             let text = yaml::print(&[registration]).unwrap();
             serde_saphyr::from_str::<Value>(&text).unwrap()
         });
-        let hook = |registration: &Value, kind, index: usize| Hook {
+        let hook = |registration: &Value, kind| Hook {
             kind,
             registration: "statusgate".into(),
-            settings: serde_json::from_value(registration["webhooks"][index].clone()).unwrap(),
+            settings: serde_json::from_value(registration["webhooks"][0].clone()).unwrap(),
             rules: Vec::new(),
         };
-        [
-            hook(&mutating, Kind::Mutating, 0),
-            hook(&validating, Kind::Validating, 0),
-            hook(&validating, Kind::Validating, 1),
-        ]
+        [hook(&mutating, Kind::Mutating), hook(&validating, Kind::Validating)]
     }
 
     fn found(hook: &Hook, calls: &Calls) -> Vec<(Level, String)> {

@@ -84,23 +84,11 @@ impl Hook {
         format!("{kind} {}/{}", self.registration, self.settings.name)
     }
 
-    /// The webhooks that a registration of this kind may call.
-    pub(super) const fn callable(&self) -> &'static [Webhook] {
+    /// The webhook about objects that a registration of this kind calls.
+    pub(super) const fn webhook(&self) -> Webhook {
         match self.kind {
-            Kind::Mutating => &[Webhook::Mutate],
-            Kind::Validating => &[Webhook::Validate, Webhook::Mandatory, Webhook::Agreement],
-        }
-    }
-
-    /// The webhook that it calls: `None` for the one about statusgate's own documents. A path that
-    /// statusgate does not serve counts as the first webhook of the kind.
-    pub(super) fn webhook(&self) -> Option<Webhook> {
-        let path = self.path();
-        let known = self.callable();
-        let called = known.iter().find(|webhook| path.as_deref() == Some(webhook.path()));
-        match called.or_else(|| known.first()) {
-            _ if self.is_about_documents() => None,
-            webhook => webhook.copied(),
+            Kind::Mutating => Webhook::Mutate,
+            Kind::Validating => Webhook::Validate,
         }
     }
 

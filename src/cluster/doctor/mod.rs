@@ -21,7 +21,6 @@ use self::managed::Managed;
 use super::{CheckResult, Cluster, ClusterError, StoredDocument, precheck};
 use crate::manifests::registrations::Kind;
 use crate::values;
-use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
 /// The options of `doctor`.
@@ -103,35 +102,7 @@ impl Examination {
     }
 }
 
-/// What webhooks judge, each with its alternative webhooks: one of them must be registered.
-const PARTS: [Part; 3] = [
-    Part {
-        kind: Kind::Mutating,
-        of: &[Webhook::Mutate],
-        lost: "it sets no defaults and repairs nothing",
-    },
-    Part {
-        kind: Kind::Validating,
-        of: &[Webhook::Validate, Webhook::Mandatory],
-        lost: "invalid values are stored",
-    },
-    Part {
-        kind: Kind::Validating,
-        of: &[Webhook::Validate, Webhook::Agreement],
-        lost: "phases that disagree with the conditions are stored",
-    },
-];
-
-struct Part {
-    kind: Kind,
-    of: &'static [Webhook],
-    /// What happens without it.
-    lost: &'static str,
-}
-
-impl Part {
-    /// The webhooks that judge it.
-    fn hooks<'h>(&self, hooks: &'h [Hook]) -> impl Iterator<Item = &'h Hook> {
-        hooks.iter().filter(move |hook| hook.webhook().is_some_and(|of| self.of.contains(&of)))
-    }
+/// The registered webhooks of a kind that judge objects.
+fn about_objects(hooks: &[Hook], kind: Kind) -> impl Iterator<Item = &Hook> {
+    hooks.iter().filter(move |hook| hook.kind == kind && !hook.is_about_documents())
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::PARTS;
+use super::about_objects;
 use super::hook::Hook;
 use crate::cluster::{CheckResult, Target, Targets};
+use crate::manifests::registrations::Kind;
 use crate::manifests::rules::{RuleWithOperations, entry, has, operations};
 use statusgate_core::policy::PolicySet;
 
@@ -14,18 +15,12 @@ pub(super) fn coverage(
     policies: &PolicySet,
     targets: &Targets,
 ) -> Vec<CheckResult> {
-    let mut checks: Vec<CheckResult> = Vec::new();
-    for part in PARTS {
-        let hooks: Vec<&Hook> = part.hooks(hooks).collect();
-        let new = fit(&hooks, policies, targets).into_iter();
-        // One webhook may judge two parts.
-        let new: Vec<CheckResult> = new.filter(|check| !checks.contains(check)).collect();
-        checks.extend(new);
-    }
-    checks
+    let of = |kind| about_objects(hooks, kind).collect::<Vec<_>>();
+    let kinds = [Kind::Mutating, Kind::Validating].into_iter();
+    kinds.flat_map(|kind| fit(&of(kind), policies, targets)).collect()
 }
 
-/// Checks that the webhooks of one part together match every selected resource.
+/// Checks that the webhooks of one kind together match every selected resource.
 fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckResult> {
     let subject = match hooks {
         [] => return Vec::new(),
@@ -152,7 +147,6 @@ pub(super) mod tests {
 
     use super::*;
     use crate::cluster::Level;
-    use crate::manifests::registrations::Kind;
     use statusgate_core::policy::Source;
 
     fn policies() -> PolicySet {
@@ -282,7 +276,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn several_webhooks_of_one_part_are_checked_together() {
+    fn several_webhooks_of_one_kind_are_checked_together() {
         let (foos, bars) = (target("foos", true), target("bars", false));
         let first = hook(vec![rule("v1", &["UPDATE"], &["foos/status"])]);
         let second = hook(vec![rule("v1", &["CREATE", "UPDATE"], &["bars"])]);

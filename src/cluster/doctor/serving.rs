@@ -25,7 +25,6 @@ use super::trust::Authorities;
 use crate::cluster::CheckResult;
 use crate::cluster::call::Silence;
 use crate::tls::{Expiry, Validity};
-use statusgate_core::model::Webhook;
 
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,7 +193,7 @@ async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result
         let mut tasks = JoinSet::new();
         tasks.spawn(connection);
         // The server of the documents serves this path too.
-        let path = hook.webhook().unwrap_or(Webhook::Validate).path();
+        let path = hook.webhook().path();
         let request = Request::post(path)
             .header(HOST, &own.host)
             .header(CONTENT_TYPE, "application/json")

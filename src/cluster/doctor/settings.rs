@@ -1,30 +1,33 @@
 //! The settings of registrations that do not depend on policies.
 
 use super::hook::Hook;
-use super::{CheckResult, PARTS};
+use super::{CheckResult, about_objects};
 use crate::manifests::registrations::Kind;
+use statusgate_core::model::Webhook;
 
-/// Checks that each part is registered. `unread` contains the kinds that could not be listed.
+/// Checks that both webhooks about objects are registered. `unread` contains the kinds that could not be listed.
 pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     for (kind, reason) in unread {
         let help = format!("allow this account to list {}s", kind.name().to_lowercase());
         checks.push(CheckResult::warning("registration", kind.name(), reason, help));
     }
-    for part in PARTS {
-        let is_unread = unread.iter().any(|(kind, _)| *kind == part.kind);
-        if is_unread || part.hooks(hooks).next().is_some() {
+    for (kind, webhook, lost) in [
+        (Kind::Mutating, Webhook::Mutate, "it sets no defaults and repairs nothing"),
+        (Kind::Validating, Webhook::Validate, "every status is stored"),
+    ] {
+        let is_unread = unread.iter().any(|(unread, _)| *unread == kind);
+        if is_unread || about_objects(hooks, kind).next().is_some() {
             continue;
         }
-        let paths: Vec<&str> = part.of.iter().map(|webhook| webhook.path()).collect();
-        let message = format!("no registration calls {}: {}", paths.join(" or "), part.lost);
+        let message = format!("no registration calls {}: {lost}", webhook.path());
         let help =
             "apply `statusgate manifests install`, or name the registration with --registration";
         // Some may be omitted on purpose, but not all.
         checks.push(if hooks.iter().all(Hook::is_about_documents) {
-            CheckResult::problem("registration", part.kind.name(), message, help)
+            CheckResult::problem("registration", kind.name(), message, help)
         } else {
-            CheckResult::warning("registration", part.kind.name(), message, help)
+            CheckResult::warning("registration", kind.name(), message, help)
         });
     }
     checks
@@ -43,12 +46,6 @@ pub(super) fn sane(hook: &Hook) -> Vec<CheckResult> {
     let mut warn = |id, message: String, help: &str| {
         checks.push(CheckResult::warning(id, subject.clone(), message, help));
     };
-    if failure_policy == "Fail" && is_mutating {
-        let message = "Fail: no status can be written while the webhook is down".into();
-        let help =
-            "set failurePolicy: Ignore; a default that is missing for minutes does less harm";
-        warn("failure-policy", message, help);
-    }
     if failure_policy == "Fail" && hook.is_about_documents() {
         let message = "Fail: no policy can be corrected while the webhook is down".into();
         warn("failure-policy", message, "set failurePolicy: Ignore");
@@ -86,11 +83,10 @@ pub(super) fn sane(hook: &Hook) -> Vec<CheckResult> {
         let message = format!("{}: the API server rejects dry runs", settings.side_effects);
         fail("side-effects", message, "set sideEffects: None");
     }
-    let served: Vec<&str> = hook.callable().iter().map(|webhook| webhook.path()).collect();
-    let unserved = |path: &String| !served.contains(&path.as_str()) && !hook.is_about_documents();
-    if let Some(path) = hook.path().filter(unserved) {
-        let message = format!("the path is {path:?}, but statusgate serves {}", served.join(", "));
-        fail("path", message, &format!("set path: {}", served.join(" or ")));
+    let served = hook.webhook().path();
+    if let Some(path) = hook.path().filter(|path| path != served && !hook.is_about_documents()) {
+        let message = format!("the path is {path:?}, but statusgate serves {served}");
+        fail("path", message, &format!("set path: {served}"));
     }
     if checks.is_empty() {
         let message = format!("{failure_policy}, {timeout} s, {match_policy}");
@@ -126,7 +122,7 @@ mod tests {
         let warning = |id| [(id, Level::Warning)];
         let problem = |id| [(id, Level::Problem)];
         let text = |text: &str| Some(text.to_owned());
-        assert_eq!(found(|hook| hook.failure_policy = text("Fail")), warning("failure-policy"));
+        assert_eq!(found(|hook| hook.failure_policy = text("Fail")), [("settings", Level::Ok)]);
         assert_eq!(found(|hook| hook.timeout_seconds = Some(30)), warning("timeout"));
         assert_eq!(found(|hook| hook.timeout_seconds = Some(1)), warning("timeout"));
         assert_eq!(found(|hook| hook.match_policy = text("Exact")), warning("match-policy"));
@@ -151,14 +147,10 @@ mod tests {
             hook
         };
         let mutating = || hook(Vec::new());
-        assert_eq!(levels(&[]), [Level::Problem; 3]);
-        assert_eq!(levels(&[validating("/documents")]), [Level::Problem; 3]);
-        assert_eq!(levels(&[mutating()]), [Level::Warning; 2]);
+        assert_eq!(levels(&[]), [Level::Problem; 2]);
+        assert_eq!(levels(&[validating("/documents")]), [Level::Problem; 2]);
+        assert_eq!(levels(&[mutating()]), [Level::Warning]);
         assert_eq!(levels(&[mutating(), validating("/validate")]), []);
-        assert_eq!(levels(&[mutating(), validating("/validate/mandatory")]), [Level::Warning]);
-        assert_eq!(levels(&[mutating(), validating("/validate/agreement")]), [Level::Warning]);
-        let parts = [validating("/validate/mandatory"), validating("/validate/agreement")];
-        assert_eq!(levels(&[&[mutating()][..], &parts].concat()), []);
         let unread = [(Kind::Validating, "403".to_owned())];
         let checks = presence(&[hook(Vec::new())], &unread);
         assert_eq!(checks.iter().map(|check| &*check.message).collect::<Vec<_>>(), ["403"]);

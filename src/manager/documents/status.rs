@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Documents, SharedRegistry};
 use crate::cluster::{ClusterError, StatusTarget};
-use crate::manager::conditions::Condition;
+use crate::manager::conditions::{Condition, Registered};
 use crate::manager::context::{Context, Trouble};
 use crate::manager::registry::{DocumentId, Entry};
 use crate::manager::writes::{View, Write};
@@ -26,6 +26,8 @@ pub(super) struct StatusWriter {
     /// What was written last, by document.
     written: BTreeMap<DocumentId, LastWrites>,
     trouble: Trouble,
+    /// When the registrations were read last.
+    read: Instant,
 }
 
 /// The last writes of a document.
@@ -54,6 +56,10 @@ const LONGEST_REPEAT: Duration = Duration::from_secs(600);
 /// How long a replica leaves the conditions to the first one.
 const TURN: Duration = Duration::from_secs(5);
 
+/// How long the conditions of a document wait for the registrations to be read after a change. Until then, the
+/// status is about an earlier generation, or stays as another replica wrote it.
+const UNREAD: Duration = Duration::from_secs(5);
+
 /// The delay after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
@@ -78,6 +84,7 @@ impl StatusWriter {
             changed: Arc::clone(&documents.changed),
             written: BTreeMap::new(),
             trouble: Trouble::default(),
+            read: Instant::now(),
         }
     }
 
@@ -89,11 +96,14 @@ impl StatusWriter {
                 () = self.changed.notified() => {}
                 // The senders live as long as the exchange.
                 _ = replicas.changed() => {}
-                _ = coverage.changed() => {}
+                _ = coverage.changed() => coverage.mark_changed(),
             }
             sleep(COLLECT).await;
             replicas.mark_unchanged();
-            coverage.mark_unchanged();
+            if coverage.has_changed().unwrap_or_default() {
+                coverage.mark_unchanged();
+                self.read = Instant::now();
+            }
             let jobs = self.jobs(self.context.now());
             let what = "write the status of a document";
             match self.perform(jobs).await {
@@ -114,14 +124,19 @@ impl StatusWriter {
         let live = replicas.into_iter().filter(|replica| replica.is_live);
         let mut live: Vec<String> = live.map(|replica| replica.name).collect();
         live.sort_unstable();
+        let registry = self.shared.lock();
+        // Locked before: policies are in use before the registry shows it.
+        let in_use = Arc::clone(&exchange.policies.borrow());
         let coverage = exchange.coverage.borrow().clone();
+        let coverage = coverage.filter(|coverage| Arc::ptr_eq(&coverage.of, &in_use));
+        let coverage = coverage.map(|known| registry.with_conventions(&known.policies));
         let view = View {
             own: &options.replica,
             live: &live,
             manages_registrations: options.manage_webhooks,
             coverage: coverage.as_ref(),
         };
-        let registry = self.shared.lock();
+        let is_late = self.read.elapsed() >= UNREAD;
         let is_stored = |entry: &Entry| entry.latest.is_some();
         self.written.retain(|id, _| registry.get(id).is_some_and(is_stored));
         let mut jobs = Vec::new();
@@ -136,10 +151,11 @@ impl StatusWriter {
                 written.differs = None;
             }
             for write in writes {
-                if let Write::Conditions(_, conditions, _) = &write
-                    && !written.may_write(conditions, view.is_first(id))
-                {
-                    continue;
+                if let Write::Conditions(_, conditions, _) = &write {
+                    let is_known = is_late || view.registered(id) != Registered::NotRead;
+                    if !is_known || !written.may_write(conditions, view.is_first(id)) {
+                        continue;
+                    }
                 }
                 let version = matches!(write, Write::Conditions(..)).then(|| entry.version.clone());
                 let (name, uid) = (id.name.clone(), latest.uid.clone());

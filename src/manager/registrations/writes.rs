@@ -6,8 +6,9 @@ mod tests;
 use serde_json::{Value, json};
 
 use crate::manifests::conditions;
+use crate::manifests::coverage::StoredWebhook;
 use crate::manifests::registrations::{
-    DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, webhook_name,
+    DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, UNINSTALL, webhook_name,
 };
 use crate::manifests::rules::{RuleWithOperations, are_equivalent};
 use statusgate_core::model::Webhook;
@@ -55,9 +56,7 @@ pub(super) fn writes(
             Some(stored) => {
                 let mut operations = operations(desired, stored, managed);
                 if !operations.is_empty() {
-                    let version = &stored["metadata"]["resourceVersion"];
-                    let path = "/metadata/resourceVersion";
-                    operations.insert(0, json!({"op": "test", "path": path, "value": version}));
+                    operations.insert(0, test_version(stored));
                     writes.push((of, RegistrationWrite::Patch(operations.into())));
                 }
             }
@@ -77,16 +76,83 @@ pub(super) fn rules_of(webhook: &Value) -> Vec<RuleWithOperations> {
     rules.filter_map(|rule| serde_json::from_value(rule.clone()).ok()).collect()
 }
 
-/// Whether the checks of agreement have a webhook of their own: as in the stored registration, because
-/// the failure policies of its webhooks belong to the user.
-pub(super) fn separates(stored: &[Option<Value>; 3], failure_policy: FailurePolicy) -> bool {
-    let exists = |of: &Webhook| {
-        let name = webhook_name(*of);
-        stored[1].iter().flat_map(webhooks).any(|webhook| webhook["name"] == name)
+/// The patch that replaces the two validating webhooks of statusgate 0.1 in one step: this version does not
+/// serve their paths. The one with the failure policy of the user becomes the webhook that judges by all
+/// rules, and keeps its settings.
+pub(super) fn replacement(stored: &Value) -> Option<Value> {
+    let place = |name: &str| webhooks(stored).position(|webhook| webhook["name"] == name);
+    let name = webhook_name(Webhook::Validate);
+    let [mandatory, agreement] = REPLACED.map(|(name, _)| place(name));
+    let kept = mandatory.or(agreement).filter(|_| place(&name).is_none());
+    let mut operations = vec![test_version(stored)];
+    if let Some(index) = kept {
+        let mut client = stored["webhooks"][index]["clientConfig"].clone();
+        for member in ["/service/path", "/url"] {
+            let Some(Value::String(text)) = client.pointer_mut(member) else { continue };
+            for (_, path) in REPLACED {
+                *text = text.replace(path, Webhook::Validate.path());
+            }
+        }
+        for (member, value) in [("name", json!(name)), ("clientConfig", client)] {
+            let path = format!("/webhooks/{index}/{member}");
+            operations.push(json!({"op": "replace", "path": path, "value": value}));
+        }
+    }
+    let mut removed: Vec<usize> = [mandatory, agreement].into_iter().flatten().collect();
+    removed.retain(|index| Some(*index) != kept);
+    // The last one first: each removal moves those behind it.
+    removed.sort_unstable_by(|a, b| b.cmp(a));
+    let remove = |index| json!({"op": "remove", "path": format!("/webhooks/{index}")});
+    operations.extend(removed.into_iter().map(remove));
+    let is_needed = operations.len() > 1 && stored["metadata"]["annotations"][UNINSTALL].is_null();
+    is_needed.then(|| operations.into())
+}
+
+/// The names and paths of those webhooks.
+const REPLACED: [(&str, &str); 2] = [
+    ("mandatory.statusgate.dev", "/validate/mandatory"),
+    ("agreement.statusgate.dev", "/validate/agreement"),
+];
+
+/// A patch with this operation applies only to the stored state that it was made for.
+fn test_version(stored: &Value) -> Value {
+    let version = &stored["metadata"]["resourceVersion"];
+    json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})
+}
+
+/// The webhook of a registration about objects, with the reason why it gets no call. `trusted`: whether a
+/// caBundle is that of the served certificate.
+pub(super) fn stored_webhook(
+    of: Webhook,
+    desired: &Value,
+    stored: Option<&Value>,
+    trusted: impl Fn(&Value) -> bool,
+) -> StoredWebhook {
+    let name = webhook_name(of);
+    let named = |registration| webhooks(registration).find(|webhook| webhook["name"] == *name);
+    let (Some(webhook), Some(twin)) = (stored.and_then(named), named(desired)) else {
+        return StoredWebhook {
+            fault: Some(format!("{name} is not registered")),
+            ..StoredWebhook::default()
+        };
     };
-    let separate = [Webhook::Mandatory, Webhook::Agreement];
-    separate.iter().any(exists)
-        || (failure_policy == FailurePolicy::Fail && !exists(&Webhook::Validate))
+    let (client, wanted) = (&webhook["clientConfig"], &twin["clientConfig"]);
+    let fault = if client["url"] != wanted["url"]
+        || client["service"]["path"] != wanted["service"]["path"]
+    {
+        Some("calls another address")
+    } else if !trusted(&client["caBundle"]) {
+        Some("does not trust the certificate")
+    } else if stored.is_some_and(|of| !of["metadata"]["annotations"][RAISE].is_null()) {
+        Some("waits for the caBundles and ignores failures until then")
+    } else {
+        None
+    };
+    StoredWebhook {
+        rules: rules_of(webhook),
+        conditions: webhook["matchConditions"].as_array().cloned().unwrap_or_default(),
+        fault: fault.map(|fault| format!("{name} {fault}")),
+    }
 }
 
 /// Whether a webhook belongs to statusgate.

@@ -213,6 +213,29 @@ fn a_deleted_convention_stays_in_use_until_no_document_needs_it() {
 }
 
 #[test]
+fn the_registrations_of_a_convention_are_those_of_all_policies_that_follow_it() {
+    let (base, heir, unused) = (convention("base"), convention("heir"), convention("unused"));
+    let mut cluster = Cluster::default();
+    cluster.put(&base, 1, &spec_of_convention("x")).put(&heir, 1, &json!({"extends": "base"}));
+    cluster.put(&unused, 1, &spec_of_convention("x"));
+    for (name, follows) in [("p", "base"), ("q", "heir"), ("r", "metav1")] {
+        cluster.put(&policy(name), 1, &spec_of_policy(follows, &json!({})));
+    }
+    cluster.settle();
+    let covered = |name: &str| Coverage { covered: vec![name.to_owned()], ..Coverage::default() };
+    let of = |known: &[&str]| {
+        let policies = known.iter().map(|name| ((*name).to_owned(), covered(name))).collect();
+        let all = cluster.registry.with_conventions(&policies);
+        let ids = [&base, &heir, &unused];
+        ids.map(|id| all.get(id).map(|coverage| coverage.covered.join(" ")))
+    };
+    let texts = |texts: [Option<&str>; 3]| texts.map(|text| text.map(str::to_owned));
+    assert_eq!(of(&["p", "q", "r"]), texts([Some("p q"), Some("q"), Some("")]));
+    assert_eq!(of(&["p", "r"]), texts([None, None, Some("")]));
+    assert_eq!(of(&["q"]), texts([None, Some("q"), Some("")]));
+}
+
+#[test]
 fn a_document_that_was_created_again_is_another_one() {
     let id = policy("p");
     let mut cluster = Cluster::default();

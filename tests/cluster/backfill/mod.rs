@@ -9,7 +9,7 @@ mod export;
 mod interrupted;
 mod record;
 mod refused;
-mod registrations;
+pub(crate) mod registrations;
 mod shards;
 mod ui;
 mod wait;

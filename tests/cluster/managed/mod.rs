@@ -7,6 +7,7 @@ mod replica;
 
 mod clock;
 mod doctor;
+mod enforced;
 mod files;
 mod killed;
 mod many;

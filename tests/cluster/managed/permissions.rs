@@ -17,7 +17,7 @@ use crate::harness::pool::in_own_cluster;
 
 /// The API server adds the groups of a service account to its impersonated name, as to its token
 /// (kube-apiserver, endpoints/filters/impersonation.go).
-const ACCOUNT: &str = "system:serviceaccount:statusgate-system:statusgate";
+pub(super) const ACCOUNT: &str = "system:serviceaccount:statusgate-system:statusgate";
 
 const REVIEW: Kind = Kind {
     api_version: "authorization.k8s.io/v1",
@@ -42,24 +42,24 @@ const GRANTS: [Kind; 4] = [
 ];
 
 /// The roles and bindings of the account.
-struct Grants<'p> {
+pub(super) struct Grants<'p> {
     plane: &'p Plane,
     objects: Vec<(Kind, Value)>,
 }
 
 /// One verb for one resource, and for one name if the role has names.
 #[derive(Clone, Debug, PartialEq)]
-struct Permission {
-    verb: String,
+pub(super) struct Permission {
+    pub(super) verb: String,
     group: String,
-    resource: String,
+    pub(super) resource: String,
     name: Option<String>,
     namespaced: bool,
 }
 
 impl<'p> Grants<'p> {
     /// What the installation grants.
-    fn new(plane: &'p Plane) -> Self {
+    pub(super) fn new(plane: &'p Plane) -> Self {
         let printed = run(["manifests", "install", "--certificates=managed"]);
         let objects = documents(&printed.out).into_iter().filter_map(|object| {
             let kind = GRANTS.into_iter().find(|kind| object["kind"] == kind.kind)?;
@@ -69,7 +69,7 @@ impl<'p> Grants<'p> {
     }
 
     /// Applies everything that is granted, except these permissions.
-    async fn apply_without(&self, revoked: &[Permission]) {
+    pub(super) async fn apply_without(&self, revoked: &[Permission]) {
         for (kind, object) in &self.objects {
             let mut object = object.clone();
             if object["rules"].is_array() {
@@ -87,7 +87,7 @@ impl<'p> Grants<'p> {
     }
 
     /// Everything that is granted.
-    fn permissions(&self) -> Vec<Permission> {
+    pub(super) fn permissions(&self) -> Vec<Permission> {
         let roles = self.objects.iter().filter(|(_, object)| object["rules"].is_array());
         roles.flat_map(|(_, role)| permissions_of(role)).collect()
     }

@@ -9,11 +9,12 @@ use tokio::time::sleep;
 
 use super::replica::Installation;
 use crate::harness::objects::{
-    CRD, LEASE, Objects, POLICY, SECRET, VALIDATING, condition_of, name_of,
+    COMPOSITE, CRD, LEASE, Objects, POLICY, SECRET, VALIDATING, condition_of, name_of,
 };
 use crate::harness::patience::until;
 use crate::harness::plane::Plane;
 use crate::harness::pool::in_own_cluster;
+use crate::harness::traffic::Traffic;
 
 /// The CRD of policies in the cluster, with the keys of a newer version or without them.
 async fn change_crd(plane: &Plane, known: bool) {
@@ -189,6 +190,45 @@ fn unknown_parts_of_the_secret_registrations_and_leases_stay_when_this_version_w
         .await;
         assert_eq!(lease["metadata"]["annotations"]["statusgate.dev/newer"], "kept");
         assert_eq!(lease["spec"]["leaseTransitions"], 7);
+        plane.judged(&name).await;
+    });
+}
+
+#[test]
+fn a_new_server_replaces_the_two_webhooks_of_an_old_version_before_its_first_request() {
+    in_own_cluster(async |plane| {
+        let installation = Installation::new(plane, &["--failure-policy=fail"]).await;
+        plane.create_policy().await;
+        let name = plane.composite("upgraded").await;
+        let old = installation.replica("old").await;
+        plane.judged(&name).await;
+        installation.stop(&old);
+        let registrations = plane.objects(VALIDATING);
+        until("the registration is that of the old version", async || {
+            let mut registration = registrations.get("statusgate").await.ok()?;
+            let [validate] = registration["webhooks"].as_array()?.as_slice() else { return None };
+            let url = validate["clientConfig"]["url"].as_str()?;
+            let webhook = |part: &str, failure_policy: &str| {
+                let mut webhook = validate.clone();
+                webhook["name"] = format!("{part}.statusgate.dev").into();
+                webhook["clientConfig"]["url"] = format!("{url}/{part}").into();
+                webhook["failurePolicy"] = failure_policy.into();
+                webhook
+            };
+            registration["webhooks"] =
+                json!([webhook("mandatory", "Fail"), webhook("agreement", "Ignore")]);
+            registrations.put(&registration).await.ok()
+        })
+        .await;
+        let _new = installation.replica("new").await;
+        let traffic = Traffic::start(vec![(plane.objects(COMPOSITE), name.clone())]);
+        traffic.go_on().await;
+        assert_eq!(traffic.failures().await, [""; 0]);
+        let registration = registrations.get("statusgate").await.unwrap();
+        let webhooks = registration["webhooks"].as_array().unwrap();
+        let webhooks = webhooks.iter().map(|of| (&of["name"], &of["failurePolicy"]));
+        let expected = (&json!("validate.statusgate.dev"), &json!("Fail"));
+        assert_eq!(webhooks.collect::<Vec<_>>(), [expected]);
         plane.judged(&name).await;
     });
 }

@@ -6,7 +6,7 @@ mod lists;
 mod owners;
 mod ownership;
 mod phases;
-mod webhooks;
+mod values;
 mod words;
 
 use crate::support::T0;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Json, Object, Operation, Pointer, Subject, Webhook, in_status, too_many};
+use crate::model::{Json, Object, Operation, Pointer, Subject, in_status, too_many};
 use crate::policy::convention::{PhaseRules, Rule, Trigger, Watch, Watched};
 use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
 
@@ -21,7 +21,6 @@ pub(super) fn judge<'p, 'a>(
     policy: &'p Policy,
     selected: &Selected<'p>,
     subject: &Subject<'a>,
-    webhook: Webhook,
     now: i64,
     findings: &mut Vec<Finding<'p>>,
 ) {
@@ -37,7 +36,7 @@ pub(super) fn judge<'p, 'a>(
     // Its rejection would block the deletion.
     let may_finalize = object.is_deleting() && subject.subresource.is_empty();
     let ceiling = if may_finalize { Action::Warn } else { Action::Deny }.min(policy.enforcement);
-    let judging = Judging { policy, selected, subject, old, webhook, now };
+    let judging = Judging { policy, selected, subject, old, now };
     let first = findings.len();
     let mut ratchet = Ratchet {
         judging,
@@ -71,9 +70,6 @@ struct Ratchet<'p, 's, 'a, 'f> {
 
 impl<'p> Sink<'p> for Ratchet<'p, '_, '_, '_> {
     fn push(&mut self, violation: Violation<'p>) {
-        if !self.judging.is_about(violation.action) {
-            return;
-        }
         if let Some(object) = self.unjudged.filter(|_| violation.ratcheted) {
             let mut stored = StoredViolations::default();
             self.judging.judge(object, None, &mut stored);
@@ -132,8 +128,6 @@ pub(super) struct Judging<'p, 's, 'a> {
     pub(super) subject: &'s Subject<'a>,
     /// The stored object.
     old: Option<&'s Object<'a>>,
-    /// A validating one.
-    webhook: Webhook,
     pub(super) now: i64,
 }
 
@@ -145,15 +139,6 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let default = rules.default.as_deref()?;
         let is_default = phase_of(&owner.convention, object) == Some(default);
         is_default.then(|| phase_path(rules, object).field())
-    }
-
-    /// Whether this webhook judges by rules with this disposition.
-    fn is_about(&self, disposition: Disposition) -> bool {
-        match self.webhook {
-            Webhook::Mutate | Webhook::Validate => true,
-            Webhook::Mandatory => disposition != Disposition::Disagreement,
-            Webhook::Agreement => disposition == Disposition::Disagreement,
-        }
     }
 
     fn judge(&self, object: &Object<'a>, old: Option<&Object<'a>>, violations: &mut dyn Sink<'p>) {
@@ -184,11 +169,9 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         for list in convention.lists(&resource.version) {
             conditions::judge(list, circumstances, violations);
         }
-        // The rules about fields and owners and those in CEL have a fixed action.
-        let is_mandatory = self.webhook != Webhook::Agreement;
         // A new object has no status and so no missing fields.
         let fields = convention.fields.iter().chain(&self.policy.fields);
-        for field in fields.filter(|_| is_mandatory && object.status_object().is_some()) {
+        for field in fields.filter(|_| object.status_object().is_some()) {
             let (check, value) = (&field.check, object.at_status(&field.path));
             if let Some((cause, message)) = fields::violation(check, value) {
                 let found =
@@ -201,7 +184,6 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             let mut found = Vec::new();
             let repairs = self.policy.disagreement_of(&self.subject.writer) == Action::Repair;
             phase::judge(rules, &facts, repairs, &mut found);
-            found.retain(|violation| self.is_about(violation.action));
             // The writer is not responsible for a phase that the mutating webhook set.
             if !found.is_empty() && !self.webhook_set_phase(rules, &facts) {
                 found.into_iter().for_each(|violation| violations.push(violation));
@@ -212,7 +194,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         }
         // The rules of one list are adjacent: the facts are made for the first of them.
         let mut of_list: Option<(&Pointer, Facts<'_, '_>)> = None;
-        for rule in convention.rules.iter().filter(|rule| self.is_about(rule.action)) {
+        for rule in &convention.rules {
             let facts = match (rule.list.as_deref(), of_list) {
                 (None, _) => facts,
                 (Some(path), Some((known, facts))) if known == path => facts,
@@ -224,13 +206,13 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             };
             judge_rule(rule, &facts, violations);
         }
-        for rule in self.policy.rules.iter().filter(|_| is_mandatory) {
+        for rule in &self.policy.rules {
             self.judge_cel(rule, &facts, violations);
         }
         // A creation has an owner of each field, but files and stored objects have no writer.
         let is_creation =
             || self.subject.operation == Operation::Create && !self.subject.writer.user.is_empty();
-        if is_mandatory && (old.is_some() || is_creation()) {
+        if old.is_some() || is_creation() {
             self.judge_owners(&facts, violations);
         }
     }

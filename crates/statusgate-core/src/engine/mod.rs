@@ -84,9 +84,9 @@ pub fn decide<'p, 'a: 'p>(
                 verdict = Verdict { findings, withheld, patch_failed, ..Verdict::default() };
             }
         }
-        Webhook::Validate | Webhook::Mandatory | Webhook::Agreement => {
+        Webhook::Validate => {
             for (_, policy) in selected.policies() {
-                judge::judge(policy, &selected, subject, webhook, now, &mut verdict.findings);
+                judge::judge(policy, &selected, subject, now, &mut verdict.findings);
             }
             if selected.policies().nth(1).is_some() {
                 verdict::merge_duplicates(&mut verdict.findings);

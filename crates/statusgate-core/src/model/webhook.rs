@@ -8,24 +8,17 @@ pub enum Webhook {
     Mutate,
     /// Judges by all rules. It never patches.
     Validate,
-    /// Judges by all rules except the disagreements between phase and conditions. Together with
-    /// [`Self::Agreement`] the same as [`Self::Validate`].
-    Mandatory,
-    /// Judges only the disagreements between phase and conditions.
-    Agreement,
 }
 
 impl Webhook {
     /// All webhooks, by their discriminants.
-    pub const ALL: [Self; 4] = [Self::Mutate, Self::Validate, Self::Mandatory, Self::Agreement];
+    pub const ALL: [Self; 2] = [Self::Mutate, Self::Validate];
 
     /// The name used in flags, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mutate => "mutate",
             Self::Validate => "validate",
-            Self::Mandatory => "mandatory",
-            Self::Agreement => "agreement",
         }
     }
 
@@ -34,8 +27,6 @@ impl Webhook {
         match self {
             Self::Mutate => "/mutate",
             Self::Validate => "/validate",
-            Self::Mandatory => "/validate/mandatory",
-            Self::Agreement => "/validate/agreement",
         }
     }
 }

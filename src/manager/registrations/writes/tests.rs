@@ -23,7 +23,6 @@ fn settings(authorities: &str) -> RegistrationSettings {
         address: Address::Service("statusgate".into()),
         authorities: authorities.into(),
         failure_policy: FailurePolicy::Ignore,
-        separate_agreement: true,
     }
 }
 
@@ -77,7 +76,7 @@ fn only_rules_and_authorities_are_changed_and_only_if_they_are_managed() {
     let validating = stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap();
     validating.insert(0, user);
     validating[1]["failurePolicy"] = "Fail".into();
-    validating[2]["timeoutSeconds"] = 9.into();
+    validating[1]["timeoutSeconds"] = 9.into();
     let desired = desired("NEW");
     let bundle = &desired[0]["webhooks"][0]["clientConfig"]["caBundle"];
     let rules = &desired[0]["webhooks"][0]["rules"];
@@ -91,14 +90,13 @@ fn only_rules_and_authorities_are_changed_and_only_if_they_are_managed() {
         patches(&writes(&desired, &stored, ALL)),
         [
             json!([of_rules(0), of_bundle(0)]),
-            json!([of_rules(1), of_bundle(1), of_rules(2), of_bundle(2)]),
+            json!([of_rules(1), of_bundle(1)]),
             json!([of_bundle(0)]),
         ]
     );
-    let only_rules = [json!([of_rules(0)]), json!([of_rules(1), of_rules(2)])];
+    let only_rules = [json!([of_rules(0)]), json!([of_rules(1)])];
     assert_eq!(patches(&writes(&desired, &stored, RULES)), only_rules);
-    let only_bundles =
-        [json!([of_bundle(0)]), json!([of_bundle(1), of_bundle(2)]), json!([of_bundle(0)])];
+    let only_bundles = [json!([of_bundle(0)]), json!([of_bundle(1)]), json!([of_bundle(0)])];
     assert_eq!(patches(&writes(&desired, &stored, AUTHORITIES)), only_bundles);
 }
 
@@ -107,13 +105,13 @@ fn a_missing_webhook_is_added_also_to_a_registration_without_any() {
     let desired = desired("CA");
     let mut stored = stored(&desired);
     stored[0].as_mut().unwrap().as_object_mut().unwrap().remove("webhooks");
-    stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap().remove(0);
-    let mandatory = &desired[1]["webhooks"][0];
+    stored[1].as_mut().unwrap()["webhooks"][0]["name"] = "user.example.org".into();
+    let validate = &desired[1]["webhooks"][0];
     assert_eq!(
         patches(&writes(&desired, &stored, ALL)),
         [
             json!([{"op": "add", "path": "/webhooks", "value": desired[0]["webhooks"]}]),
-            json!([{"op": "add", "path": "/webhooks/-", "value": mandatory}]),
+            json!([{"op": "add", "path": "/webhooks/-", "value": validate}]),
         ]
     );
     assert_eq!(writes(&desired, &stored, AUTHORITIES), []);
@@ -142,9 +140,7 @@ fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() 
         client["caBundle"] = "Q0E=".into();
     };
     of(&mut stored, 1, 0);
-    assert_eq!(writes(&desired, &stored, RULES), []);
     of(&mut stored, 0, 0);
-    of(&mut stored, 1, 1);
     let path = "/metadata/annotations/statusgate.dev~1failure-policy";
     let raised = json!([
         {"op": "add", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
@@ -233,28 +229,46 @@ fn our_match_conditions_replace_older_ones_and_leave_those_of_the_user() {
         patches,
         [
             json!([{"op": "add", "path": path(0), "value": [of_mutating]}]),
-            json!([
-                {"op": "add", "path": path(0), "value": [own, ours]},
-                {"op": "add", "path": path(1), "value": [ours]},
-            ])
+            json!([{"op": "add", "path": path(0), "value": [own, ours]}])
         ]
     );
 }
 
-#[test]
-fn agreement_has_a_separate_webhook_as_registered_and_if_none_is_with_fail() {
-    use FailurePolicy::{Fail, Ignore};
-    let none = [None, None, None];
-    assert!(separates(&none, Fail) && !separates(&none, Ignore));
-    let stored = |separate_agreement| {
-        let settings = RegistrationSettings { separate_agreement, ..settings("CA") };
-        stored(&registrations(&calls("foos/status"), &settings))
+/// The webhooks that statusgate 0.1 registered with `--failure-policy Fail`.
+fn old_webhooks(client: impl Fn(&str) -> Value) -> Value {
+    let webhook = |part: &str, policy: FailurePolicy| {
+        json!({"name": format!("{part}.statusgate.dev"), "failurePolicy": policy, "rules": [rule("a")],
+            "clientConfig": client(&format!("/validate/{part}")), "timeoutSeconds": 9})
     };
-    assert!(!separates(&stored(false), Fail) && !separates(&stored(false), Ignore));
-    for index in [0, 1] {
-        let mut stored = stored(true);
-        assert!(separates(&stored, Fail) && separates(&stored, Ignore));
-        stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap().remove(index);
-        assert!(separates(&stored, Fail) && separates(&stored, Ignore));
+    json!([webhook("agreement", FailurePolicy::Ignore), webhook("mandatory", FailurePolicy::Fail)])
+}
+
+#[test]
+fn two_validating_webhooks_of_an_old_version_become_one_with_its_settings() {
+    let service = |path: &str| json!({"caBundle": "Q0E=", "service": {"name": "s", "path": path}});
+    let url = |path: &str| json!({"caBundle": "Q0E=", "url": format!("https://192.0.2.7:1{path}")});
+    let webhooks = [old_webhooks(service), old_webhooks(url)];
+    for (webhooks, client) in webhooks.into_iter().zip([service("/validate"), url("/validate")]) {
+        let mut stored = json!({"metadata": {"resourceVersion": "7"}, "webhooks": webhooks});
+        let user = json!({"name": "user.example.org"});
+        stored["webhooks"].as_array_mut().unwrap().insert(1, user.clone());
+        let patch: json_patch::Patch =
+            serde_json::from_value(replacement(&stored).unwrap()).unwrap();
+        json_patch::patch(&mut stored, &patch).unwrap();
+        let validate = json!({"name": "validate.statusgate.dev", "failurePolicy": "Fail",
+            "rules": [rule("a")], "clientConfig": client, "timeoutSeconds": 9});
+        assert_eq!(stored["webhooks"], json!([user, validate]));
+        assert_eq!(replacement(&stored), None);
+        stored["webhooks"]
+            .as_array_mut()
+            .unwrap()
+            .extend(old_webhooks(service).as_array().unwrap().clone());
+        let patch: json_patch::Patch =
+            serde_json::from_value(replacement(&stored).unwrap()).unwrap();
+        json_patch::patch(&mut stored, &patch).unwrap();
+        assert_eq!(stored["webhooks"], json!([user, validate]), "the new one exists");
     }
+    let mut removed = json!({"metadata": {"annotations": {UNINSTALL: "true"}}});
+    removed["webhooks"] = old_webhooks(service);
+    assert_eq!(replacement(&removed), None);
 }

@@ -1,72 +1,9 @@
-//! Which webhook, and which part of the validating one, judges a rule, a value or a request.
+//! What the validating webhook accepts as a value.
 
 use serde_json::{Value, json};
-use statusgate_core::model::Webhook;
 
-use super::{FAR, condition, ready, with};
+use super::{FAR, condition, with};
 use crate::support::{Write, following, under};
-
-/// Rules of each kind, and a status that violates all of them.
-#[test]
-fn disagreements_are_judged_by_one_part_and_all_other_rules_by_the_other() {
-    let each = |id: &str, member: &str, action: &str| json!({"id": id, "when": {"member": member, "set": true}, "action": action, "message": "m"});
-    let rule = |id: &str, action: &str| {
-        json!({"id": id, "when": {"field": "/status/flag", "set": true}, "path": "/status/flag",
-            "action": action, "message": "m"})
-    };
-    let conventions = json!({
-        "conditions": [{"path": "/status/conditions", "otherTypes": "Warn",
-            "types": {"Ready": {"polarity": "positive"}},
-            "each": [each("each-fixed", "x", "Deny"), each("each-disagreement", "x", "Disagreement")]}],
-        "phase": {
-            "path": "/status/phase",
-            "default": "Unknown",
-            "reason": {"path": "/status/reason", "action": "Disagreement"},
-            "values": [
-                {"phase": "Ready", "necessary": {"condition": "Ready", "is": "True"}, "reasons": ["Up"]},
-                {"phase": "Unknown"},
-            ],
-        },
-        "rules": [rule("fixed", "Deny"), rule("disagreement", "Disagreement")],
-    });
-    let policies = under(
-        conventions,
-        "disagreement: Deny, owners: [{path: /status/owned, users: [somebody]}], \
-         fields: [{path: /status/number, type: integer}], \
-         rules: [{name: cel, expression: \"!has(self.status.flag)\", message: m}]",
-    );
-    let flawed = |phase: &str| {
-        let mut condition = condition("Other", "False");
-        condition["x"] = "x".into();
-        json!({"phase": phase, "reason": "Down", "flag": true, "owned": 1, "number": "one",
-            "conditions": [condition, ready("False")[0]]})
-    };
-    let rules = |phase: &str, webhook: Webhook| {
-        let write = Write::of(json!({"phase": "Unknown"}), flawed(phase));
-        write.validate(&policies);
-        write.ask(&policies, webhook, |verdict| {
-            let mut rules: Vec<String> =
-                verdict.findings.iter().map(|finding| finding.rule.to_string()).collect();
-            rules.sort_unstable();
-            rules
-        })
-    };
-    assert_eq!(
-        rules("Ready", Webhook::Agreement),
-        ["c/disagreement", "c/each-disagreement", "c/phase-ready", "c/phase-reason"]
-    );
-    let mandatory = [
-        "c/condition-type-unknown",
-        "c/each-fixed",
-        "c/fixed",
-        "p/cel",
-        "p/field-number",
-        "p/owner",
-    ];
-    assert_eq!(rules("Ready", Webhook::Mandatory), mandatory);
-    assert!(rules("ready", Webhook::Mandatory).contains(&"c/phase-value".to_owned()));
-    assert!(!rules("ready", Webhook::Agreement).contains(&"c/phase-value".to_owned()));
-}
 
 #[test]
 fn an_observed_generation_is_an_integer_of_64_bits() {
