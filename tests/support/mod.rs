@@ -228,7 +228,8 @@ impl Write {
             },
             object: Object::parse(&self.new).unwrap(),
             old: self.old.as_deref().map(|old| Object::parse(old).unwrap()),
-        };
+        }
+        .as_stored();
         let verdict = decide(policies, &subject, webhook, self.now.parse().unwrap());
         assert!(!verdict.patch_failed, "a patch always applies");
         assert!(!verdict.policies.is_empty(), "no policy selects {self:?}");

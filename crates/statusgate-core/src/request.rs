@@ -111,23 +111,25 @@ impl<'a> Request<'a> {
         let Request { identity, object, old, writer, recorded } = self;
         let read =
             |text, is_old| Object::parse(text).map_err(|error| Unfit::of(text, is_old, &error));
+        let (object, old) = (read(object, false)?, old.map(|old| read(old, true)).transpose()?);
         if let Some(recorded) = recorded {
-            return Ok(Subject {
+            let subject = Subject {
                 resource: recorded.resource.clone(),
                 subresource: recorded.subresource.as_str().into(),
                 operation: recorded.operation,
                 writer: recorded.writer.clone(),
-                object: read(object, false)?,
-                old: old.map(|old| read(old, true)).transpose()?,
-            });
+                object,
+                old,
+            };
+            return Ok(subject.as_stored());
         }
         let mut subject = Subject {
             resource: Resource::new(identity.group(), identity.version(), served.plural),
             subresource: "status".into(),
             operation: Operation::Update,
             writer,
-            object: read(object, false)?,
-            old: old.map(|old| read(old, true)).transpose()?,
+            object,
+            old,
         };
         let has_status =
             served.has_status.unwrap_or_else(|| policies.select(&subject).next().is_some());
@@ -137,7 +139,7 @@ impl<'a> Request<'a> {
                 subject.operation = Operation::Create;
             }
         }
-        Ok(subject)
+        Ok(subject.as_stored())
     }
 }
 
@@ -188,5 +190,28 @@ mod tests {
         assert_eq!(asked("B", Some("{}"), None), (update, String::new(), 1));
         // The API server never sends what the policy waits for.
         assert_eq!(asked("A", None, Some(false)), (create, String::new(), 0));
+    }
+
+    #[test]
+    fn a_status_write_keeps_the_rest_of_the_previous_object() {
+        let policies = PolicySet::compile(&[]).unwrap();
+        let generation = |has_status: bool| {
+            let identity = Identity {
+                api_version: "g/v1".into(),
+                kind: "A".into(),
+                namespace: String::new(),
+                name: String::new(),
+            };
+            let request = Request {
+                identity: &identity,
+                object: r#"{"metadata":{"generation":2}}"#,
+                old: Some(r#"{"metadata":{"generation":1}}"#),
+                writer: Writer::default(),
+                recorded: None,
+            };
+            let served = Served { plural: "as".into(), has_status: Some(has_status) };
+            request.subject(&policies, served).unwrap().object.metadata.generation
+        };
+        assert_eq!((generation(true), generation(false)), (Some(1), Some(2)));
     }
 }

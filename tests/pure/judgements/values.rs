@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{FAR, condition, with};
-use crate::support::{Write, following, under};
+use super::{FAR, condition, ready, with};
+use crate::support::{DELETED, T0, WITHOUT_SUBRESOURCE, Write, following, under};
 
 #[test]
 fn an_observed_generation_is_an_integer_of_64_bits() {
@@ -75,4 +75,28 @@ fn a_hostile_member_name_is_quoted_on_one_short_line() {
     let text = with("\u{1b}[31mRED\n\u{202e}");
     assert!(!text.contains(|letter: char| letter.is_control() || letter == '\u{202e}'), "{text:?}");
     assert!(with(&"ä".repeat(100_000)).len() < 400);
+}
+
+/// The API server calls the mutating webhook with metadata and spec of the request, and stores the old ones.
+#[test]
+fn a_status_write_is_judged_with_the_metadata_and_the_spec_of_the_stored_object() {
+    let policies = following("appcat", "");
+    let status = |message: &str| json!({"phase": "Ready", "lastTransitionTime": T0, "instanceNamespace": "n", "message": message});
+    let write = |old: &[&str], new: &[&str]| {
+        let object = |names: &[&str], status: Value| {
+            let metadata: serde_json::Map<_, _> =
+                names.iter().map(|name| ((*name).to_owned(), DELETED.into())).collect();
+            json!({"metadata": metadata, "status": status}).to_string()
+        };
+        Write::of_texts(Some(object(old, status("old"))), object(new, status("new")))
+    };
+    let deleting = ["deletionTimestamp"];
+    let kept = write(&deleting, &[]);
+    assert_eq!(kept.review(&policies).status()["phase"], "Deleting");
+    let main = kept.on_the_main_resource().mutate(&following("appcat", WITHOUT_SUBRESOURCE));
+    assert_eq!(main.status()["phase"], "Ready");
+    let invented = write(&[], &deleting);
+    let outcome = invented.review(&policies);
+    assert_eq!(outcome.status()["phase"], "Ready");
+    outcome.is_clean();
 }

@@ -88,3 +88,17 @@ pub struct Subject<'a> {
     /// The stored object; `None` on a creation.
     pub old: Option<Object<'a>>,
 }
+
+impl Subject<'_> {
+    /// The write as the API server stores it: a write of `/status` keeps metadata and spec of the stored
+    /// object. It calls the mutating webhooks before that
+    /// (`statusStrategy.PrepareForUpdate` in apiextensions-apiserver).
+    #[must_use]
+    pub fn as_stored(mut self) -> Self {
+        if let Some(old) = self.old.as_ref().filter(|_| self.subresource == "status") {
+            self.object.metadata = old.metadata.clone();
+            self.object.spec = old.spec.clone();
+        }
+        self
+    }
+}

@@ -141,6 +141,7 @@ impl<'a> AdmissionReview<'a> {
         }
         request.subject.operation =
             Operation::parse(&operation).ok_or(ReviewError::UnknownOperation)?;
+        request.subject = request.subject.as_stored();
         Ok(request)
     }
 }
