@@ -33,6 +33,7 @@ fn values(name: &str) -> Vec<Option<Value>> {
         Some(json!({name: 1, "b": 2})),
         Some(json!({"b": 1})),
         Some(json!([])),
+        Some(json!([null])),
         Some(json!([2, 1])),
         Some(json!([{"x": 1}])),
     ]
