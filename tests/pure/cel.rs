@@ -118,3 +118,33 @@ fn a_rule_can_read_the_user_and_its_groups() {
     let policies = compile(&[policy("p", rules)]);
     assert_eq!(found(&policies, None, &json!({"n": 1})), ["deny p/r: m"]);
 }
+
+/// The rules of all policies share the steps of a review, so twenty are no more expensive than one.
+#[test]
+fn only_the_write_that_makes_the_rules_too_expensive_is_rejected() {
+    let pairs = "self.status.list.all(a, self.status.list.exists(b, a == b))";
+    let rule = |name: &str, action: &str| {
+        format!(
+            "{{name: {name}, message: m, expression: '!has(self.status.list) || {pairs}', action: {action}}}"
+        )
+    };
+    let policies = compile(&[
+        policy("one", &format!("[{}, {}]", rule("a", "Deny"), rule("b", "Deny"))),
+        policy("two", &format!("[{}, {}]", rule("c", "Warn"), rule("d", "Deny"))),
+    ]);
+    let status = |length: usize, n: usize| json!({"n": n, "list": (0..length).collect::<Vec<_>>()});
+    assert_eq!(found(&policies, None, &status(100, 1)), NONE);
+    let cannot = |action: &str, rule: &str| {
+        let name = &rule[rule.len() - 1..];
+        let reason = "the rules of a review take more than 100000 steps";
+        format!("{action} {rule}: rule {name} cannot be evaluated: {reason}")
+    };
+    let new = [cannot("deny", "one/b"), cannot("warn", "two/c"), cannot("deny", "two/d")];
+    for _ in 0..2 {
+        assert_eq!(found(&policies, None, &status(200, 1)), new);
+        assert_eq!(found(&policies, Some(&status(100, 1)), &status(200, 1)), new);
+    }
+    let kept = found(&policies, Some(&status(500, 1)), &status(500, 2));
+    assert!(kept.iter().all(|found| found.starts_with("warn ")), "{kept:#?}");
+    assert_eq!(kept.len(), 4);
+}

@@ -1,23 +1,32 @@
-//! Very large statuses: the work for one write grows with its size, not with its square.
+//! Very large statuses: the work for one write grows with its size, not with its square, and what exceeds a
+//! limit is reported once.
 //!
-//! No test reads a clock. The lists are so long that work for each pair of elements would take an
-//! unoptimized build many minutes. Work for each element takes an instant.
+//! No test reads a clock. The texts, objects and lists of `LONG` parts are so long that work for each pair of
+//! parts would take an unoptimized build many minutes. Work for each part takes an instant.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 use statusgate_core::engine::Action;
-use statusgate_core::model::Webhook;
+use statusgate_core::model::{MAX_ELEMENTS, Webhook};
 use statusgate_core::policy::PolicySet;
 
 use crate::support::{Outcome, Write, compile, convention, following, policy, under};
 
-const MANY: usize = 30_000;
+/// One element less than the longest list that is judged.
+const MANY: usize = MAX_ELEMENTS - 1;
 
-/// A write of whole objects as text: the new one, and the stored one.
+const LONG: usize = 30_000;
+
+/// A write of whole objects as text: the new one, and the stored one; without it, the same without a status.
 fn write(new: &str, old: Option<&str>) -> Write {
-    let old = old.map_or_else(|| "{}".to_owned(), str::to_owned);
+    let without_status = || {
+        let mut object: Value = serde_json::from_str(new).unwrap();
+        object.as_object_mut().unwrap().remove("status");
+        object.to_string()
+    };
+    let old = old.map_or_else(without_status, str::to_owned);
     Write::of_texts(Some(old), new.to_owned()).at("1970-01-01T00:00:00Z")
 }
 
@@ -66,8 +75,8 @@ fn a_default_member_is_set_in_each_of_many_elements() {
     let outcome = write(&written, Some(&stored)).mutate(&policies);
     let operations = operations(&outcome);
     assert_eq!(operations.len(), 2 * MANY);
-    assert_eq!(operations[28_000], ("/status/conditions/28000/message", &"m28000".into()));
-    assert_eq!(operations[28_001], ("/status/conditions/28001/message", &"s7".into()));
+    assert_eq!(operations[900], ("/status/conditions/900/message", &"m900".into()));
+    assert_eq!(operations[901], ("/status/conditions/901/message", &"s7".into()));
     assert_eq!(operations[MANY + 5], ("/status/conditions/5/reason", &"None".into()));
 }
 
@@ -88,7 +97,7 @@ fn a_status_with_many_members_is_searched_by_name() {
     let policies =
         list("", ", backfill: [{list: /status/conditions, member: reason, value: None}]");
     let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}"}}"#)));
-    let written = written.replace("]}}", &format!("]{}}}}}", members(0..MANY)));
+    let written = written.replace("]}}", &format!("]{}}}}}", members(0..LONG)));
     assert_eq!(operations(&write(&written, None).mutate(&policies)).len(), MANY);
 }
 
@@ -116,7 +125,7 @@ fn a_member_is_removed_from_many_elements_in_one_pass() {
 fn a_rule_reads_the_end_of_a_long_list() {
     let policies = under("fields: [{path: /status/items/-1/name, enum: [last]}]", "");
     let status = |last: &str| {
-        let items = r#"{"name":"some"},"#.repeat(MANY);
+        let items = r#"{"name":"some"},"#.repeat(LONG);
         format!(r#"{{"status":{{"items":[{items}{{"name":"{last}"}}]}}}}"#)
     };
     write(&status("last"), None).validate(&policies).is_clean();
@@ -130,12 +139,10 @@ fn a_rule_reads_the_end_of_a_long_list() {
 
 #[test]
 fn a_patch_may_exceed_the_limit_of_values() {
-    let defaults: Vec<String> =
-        (0..4).map(|at| format!("{{list: /status/conditions, member: m{at}, value: x}}")).collect();
-    // The copy reads the defaults of the elements.
-    let copy = "{path: /status/copy, copyOf: /status/conditions}";
-    let policies = list("", &format!(", backfill: [{}, {copy}]", defaults.join(", ")));
-    let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}"}}"#)));
+    let copy = |at: usize| format!("{{path: /status/m{at}, copyOf: /status/list}}");
+    let copies: Vec<String> = (0..8).map(copy).collect();
+    let policies = under("", &format!("backfill: [{}]", copies.join(", ")));
+    let written = format!(r#"{{"status":{{"list":[{}0]}}}}"#, "0,".repeat(LONG));
     assert!(write(&written, None).mutate(&policies).is_patched());
 }
 
@@ -150,7 +157,7 @@ fn a_long_text_is_not_copied_into_many_elements() {
     let stored =
         object([format!(r#"{{"type":"A","message":"{long}","at":"{long}"}}"#)].into_iter());
     let written = object((0..MANY).map(|_| r#"{"type":"A"}"#.to_owned()));
-    // A copy for each element would be sixty gigabytes.
+    // A copy for each element would be two gigabytes.
     assert!(operations(&write(&written, Some(&stored)).mutate(&policies)).len() < 10);
 }
 
@@ -163,7 +170,7 @@ fn strict() -> PolicySet {
 
 #[test]
 fn members_in_any_order_are_sorted_once() {
-    let stored = object([format!(r#"{{"type":"T"{}}}"#, members((0..MANY).rev()))].into_iter());
+    let stored = object([format!(r#"{{"type":"T"{}}}"#, members((0..LONG).rev()))].into_iter());
     let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}","b":0,"a":0}}"#)));
     let found = write(&written, Some(&stored)).validate(&strict()).findings.len();
     assert!(found > 100, "every element is new and judged: {found}");
@@ -229,7 +236,7 @@ fn a_long_type_is_not_copied_for_each_finding_of_its_element() {
     let policies = list(", members: {type: {required: true}}, otherMembers: Deny", "");
     let kind = "T".repeat(4 << 20);
     let stored = object([format!(r#"{{"type":"{kind}"}}"#)].into_iter());
-    let written = object([format!(r#"{{"type":"{kind}"{}}}"#, members(0..MANY))].into_iter());
+    let written = object([format!(r#"{{"type":"{kind}"{}}}"#, members(0..LONG))].into_iter());
     assert!(write(&written, Some(&stored)).validate(&policies).is_denied());
 }
 
@@ -251,7 +258,7 @@ fn a_rule_about_each_element_reads_the_list_once() {
             .replace(r#""conditions""#, r#""observedGeneration":0,"conditions""#)
     };
     let flux = following("kstatus-flux", "");
-    let many = rules(&flux, &written(MANY));
+    let many = rules(&flux, &written(MANY - 1));
     assert_eq!(many, rules(&flux, &written(2)));
     for rule in ["ready-with-old-generation", "stalled-and-ready"] {
         assert!(many.iter().any(|found| found.ends_with(rule)), "{rule}: {many:?}");
@@ -281,4 +288,96 @@ fn many_gates_are_looked_up_among_many_conditions() {
     let many = rules(&policies, &written(MANY));
     assert_eq!(many, BTreeSet::from(["c/gates".to_owned(), "c/severity".to_owned()]));
     assert_eq!(many, rules(&policies, &written(3)));
+}
+
+// --- limits -----------------------------------------------------------------------------------
+
+/// What a policy finds in each element.
+const IN_EACH: &str = ", members: {reason: {required: true}}, \
+    each: [{id: e, when: {member: status, set: false}, action: Warn, message: m}]";
+
+#[test]
+fn a_list_that_becomes_too_long_is_rejected_and_not_patched() {
+    let policies = list(
+        IN_EACH,
+        ", backfill: [{list: /status/conditions, member: message, value: ''}, \
+        {list: /status/conditions, member: at, steadyWhile: [status]}, \
+        {list: /status/conditions, member: m, absentWhere: {member: status, set: false}}, \
+        {list: /status/conditions, element: {type: New, status: Unknown}}]",
+    );
+    let element = |at: usize| format!(r#"{{"type":"T{at}","at":"x","m":1}}"#);
+    let mut elements: Vec<String> = (0..=MAX_ELEMENTS).map(element).collect();
+    let status = |elements: &[String]| {
+        format!(r#"{{"status":{{"n":{},"conditions":[{}]}}}}"#, elements.len(), elements.join(","))
+    };
+    let long = status(&elements);
+    elements.pop();
+    let longest = status(&elements);
+    elements.pop();
+    let shorter = status(&elements);
+    let message =
+        "deny status.conditions: must have at most 1000 items to be judged [c/condition-shape]";
+    for stored in [None, Some("{}"), Some(longest.as_str())] {
+        let outcome = write(&long, stored).review(&policies);
+        assert_eq!((outcome.is_patched(), outcome.lines()), (false, vec![message.to_owned()]));
+    }
+    // A stored list may stay too long, and become shorter.
+    let kept = long.replace(r#""n":"#, r#""n":-"#);
+    let warning = message.replace("deny", "warn");
+    assert_eq!(write(&kept, Some(&long)).review(&policies).lines(), [warning]);
+    write(&shorter, Some(&long)).validate(&policies).is_allowed();
+    // No default makes a list too long.
+    let kinds = |status: &Value| status["conditions"].as_array().map(Vec::len);
+    let outcome = write(&longest, Some("{}")).mutate(&policies);
+    assert_eq!(kinds(&outcome.status()), Some(MAX_ELEMENTS));
+}
+
+#[test]
+fn lists_inside_a_list_and_maps_are_limited_too() {
+    let object = |list: &str| format!(r#"{{"status":{{"parents":{list}}}}}"#);
+    let parents = |count: usize, inside: usize| {
+        let conditions = vec![r#"{"type":"A"}"#; inside].join(",");
+        let parent = |at: usize| format!(r#"{{"name":"p{at}","conditions":[{conditions}]}}"#);
+        object(&format!("[{}]", (0..count).map(parent).collect::<Vec<_>>().join(",")))
+    };
+    let values: Vec<String> = (0..=MAX_ELEMENTS).map(|at| format!(r#""k{at}":{{}}"#)).collect();
+    let under = |path: &str| under(format!("conditions: [{{path: {path}{IN_EACH}}}]"), "");
+    let nested = under("/status/parents/*/conditions, parentKey: [name]");
+    let map = under("/status/parents/*");
+    for (policies, written, most) in [
+        (&nested, parents(MAX_ELEMENTS + 1, 0), 1000),
+        (&nested, parents(10, MAX_ELEMENTS / 2 + 1), 5000),
+        (&map, object(&format!("{{{}}}", values.join(","))), 1000),
+    ] {
+        let outcome = write(&written, None).validate(policies);
+        let message = format!("must have at most {most} items to be judged");
+        let found: Vec<&str> = outcome.findings.iter().map(|found| &*found.message).collect();
+        assert_eq!((found, outcome.is_denied()), (vec![message.as_str()], true));
+        let kept = written.replacen(r#"{"parents""#, r#"{"n":1,"parents""#, 1);
+        assert!(!write(&kept, Some(&written)).validate(policies).is_denied());
+    }
+}
+
+#[test]
+fn only_the_write_that_makes_a_status_too_large_to_be_judged_is_rejected() {
+    let policies = following("appcat", "");
+    let large = |phase: &str| {
+        let list = "0,".repeat(200_000);
+        format!(r#"{{"metadata":{{}},"status":{{"phase":"{phase}","list":[{list}0]}}}}"#)
+    };
+    let small = r#"{"status":{"phase":"Ready","instanceNamespace":"n"}}"#;
+    let rule = "appcat/status";
+    write(&large("Ready"), None).review(&policies).denied_by(&[rule]);
+    write(&large("Ready"), Some(small)).review(&policies).denied_by(&[rule]);
+    for phase in ["Unknown", "Ready", "ready"] {
+        let write = write(&large(phase), Some(&large("Failed")));
+        write.review(&policies).warns(rule);
+        write.deleting().review(&policies).warns(rule);
+    }
+    write(small, Some(&large("Failed"))).review(&policies).is_allowed();
+    // A smaller status is judged as a first one.
+    let unsupported = small.replace("Ready", "ready");
+    write(&unsupported, Some(&large("Failed")))
+        .review(&policies)
+        .denied_by(&["appcat/phase-value"]);
 }

@@ -1,11 +1,12 @@
 //! Evaluates a rule in CEL: whether it holds for an object, or why it cannot be evaluated.
 //!
-//! An evaluation must end long before the API server's timeout, and the `cel` crate cannot be
-//! interrupted. So the number of values that a rule reads is limited, and each round of a loop uses up
-//! a budget of steps (counted as described in `policy::cel`). The reasons do not use the crate's texts,
-//! which contain values, and maps in random order.
+//! A review must end long before the API server's timeout, and the `cel` crate cannot be
+//! interrupted. So the number of values that a rule reads is limited, and each value and each round of a
+//! loop uses up a budget of steps that all rules share (counted as described in `policy::cel`). The
+//! reasons do not use the crate's texts, which contain values, and maps in random order.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -27,29 +28,75 @@ use crate::policy::cel::{Expression, Needs, ORDERED, PATTERN, Part, STEP, Work};
 /// about 2 ms.
 const MAX_VALUES: u64 = 10_000;
 
-/// The steps that one evaluation may take. A step is a round of a loop, a visit to 64 values, or 512
-/// bytes of text: at most a microsecond each, 0.1 s in total, a hundredth of the API server's default
-/// timeout.
+/// The steps that the rules of one review may take for one object. A step is a value that is read, a round
+/// of a loop, a visit to 64 values, or 512 bytes of text: at most a microsecond each, 0.1 s in total, a
+/// hundredth of the API server's default timeout.
 const MAX_STEPS: u64 = 100_000;
+
+/// The steps that the rules of a review took so far. It is atomic because the crate's resolvers must be
+/// `Sync`; one thread uses it.
+#[derive(Debug, Default)]
+pub(crate) struct Budget(AtomicU64);
+
+impl Budget {
+    fn spend(&self, steps: u64) {
+        self.0.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > MAX_STEPS
+    }
+}
+
+/// Why a rule cannot be evaluated, as a clause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    reason: String,
+    /// Whether the rule exceeds a limit.
+    pub(crate) is_limit: bool,
+}
+
+impl Unknown {
+    fn limit(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_limit: true }
+    }
+}
+
+impl From<String> for Unknown {
+    fn from(reason: String) -> Self {
+        Self { reason, is_limit: false }
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.reason)
+    }
+}
 
 /// Whether a rule holds for an object.
 ///
 /// # Errors
-/// The reason why it cannot be evaluated, as a clause. It depends only on the object.
+/// The reason why it cannot be evaluated. It depends only on the object, and on the rules before it.
 pub(crate) fn holds(
     expression: &Expression,
     object: &Object<'_>,
     old: Option<&Object<'_>>,
     writer: &Writer<'_>,
-) -> Result<bool, String> {
+    budget: &Budget,
+) -> Result<bool, Unknown> {
+    let exhausted =
+        || Unknown::limit(format!("the rules of a review take more than {MAX_STEPS} steps"));
+    if budget.is_exhausted() {
+        return Err(exhausted());
+    }
     let reads = &expression.reads;
-    let mut converter = Converter::default();
+    let mut converter = Converter { budget, values: 0, longest: 0 };
     let written = reads.written.as_ref().map(|part| converter.object(object, part)).transpose()?;
     let stored = reads.stored.as_ref().zip(old);
     let stored = stored.map(|(part, old)| converter.object(old, part)).transpose()?;
     let writer = reads.writer.as_ref().map(|_| converter.writer(writer)).transpose()?;
-    let meter =
-        Meter { values: converter.values, longest: converter.longest, spent: AtomicU64::new(0) };
+    let meter = Meter { values: converter.values, longest: converter.longest, budget };
     meter.spend(expression.needs.once);
     let variables = Variables {
         written,
@@ -60,7 +107,9 @@ pub(crate) fn holds(
         yes: true.into(),
         no: false.into(),
     };
-    let Ok(environment) = &*ENVIRONMENT else { return Err("the evaluator is broken".to_owned()) };
+    let Ok(environment) = &*ENVIRONMENT else {
+        return Err("the evaluator is broken".to_owned().into());
+    };
     let mut context = Context::with_env(Arc::clone(environment));
     context.set_variable_resolver(&variables);
     let answer = catch_unwind(AssertUnwindSafe(|| {
@@ -69,10 +118,11 @@ pub(crate) fn holds(
         value.downcast_ref::<CelBool>().map(|answer| *answer.inner()).ok_or_else(kind)
     }));
     // A result after the last step is incomplete.
-    if variables.meter.is_exhausted() {
-        return Err(format!("it takes more than {MAX_STEPS} steps"));
+    if budget.is_exhausted() {
+        return Err(exhausted());
     }
-    answer.unwrap_or_else(|_| Err("the evaluator failed".to_owned()))
+    let answer = answer.unwrap_or_else(|_| Err("the evaluator failed".to_owned()));
+    answer.map_err(Unknown::from)
 }
 
 /// CEL's standard library, and our functions.
@@ -93,26 +143,22 @@ fn ordered<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>,
     Ok(CowVal::owned(CelList::from(keys)))
 }
 
-/// Counts steps. It is atomic because the crate's resolvers must be `Sync`; one thread uses it.
+/// Counts the steps of one evaluation.
 #[derive(Debug)]
-struct Meter {
+struct Meter<'b> {
     /// The values read.
     values: u64,
     /// The bytes of the longest string read.
     longest: u64,
-    spent: AtomicU64,
+    budget: &'b Budget,
 }
 
-impl Meter {
+impl Meter<'_> {
     /// Counts work at its cost for the data of this evaluation.
     fn spend(&self, work: Work) {
         let values = u64::from(work.values) * self.values / 64;
         let texts = u64::from(work.texts) * self.longest / 512;
-        self.spent.fetch_add(1 + values + texts, Ordering::Relaxed);
-    }
-
-    fn is_exhausted(&self) -> bool {
-        self.spent.load(Ordering::Relaxed) > MAX_STEPS
+        self.budget.spend(1 + values + texts);
     }
 }
 
@@ -122,7 +168,7 @@ struct Variables<'v> {
     stored: Option<Box<dyn Val + 'v>>,
     writer: Option<Box<dyn Val + 'v>>,
     needs: &'v Needs,
-    meter: Meter,
+    meter: Meter<'v>,
     yes: CelBool,
     no: CelBool,
 }
@@ -137,7 +183,7 @@ impl VariableResolver for Variables<'_> {
             _ => {
                 if let Some(work) = number(STEP).and_then(|number| self.needs.rounds.get(number)) {
                     self.meter.spend(*work);
-                    let enough = self.meter.is_exhausted();
+                    let enough = self.meter.budget.is_exhausted();
                     return Some(CowVal::Borrowed(if enough { &self.no } else { &self.yes }));
                 }
                 let pattern = number(PATTERN).and_then(|number| self.needs.patterns.get(number))?;
@@ -186,24 +232,25 @@ impl Container for Texts<'_> {
 }
 
 /// Converts data to CEL values, and counts them. Strings are borrowed.
-#[derive(Debug, Default)]
-struct Converter {
+#[derive(Debug)]
+struct Converter<'b> {
+    budget: &'b Budget,
     values: u64,
     longest: u64,
 }
 
-impl Converter {
+impl Converter<'_> {
     /// An object with its members in the cluster.
     fn object<'v>(
         &mut self,
         object: &'v Object<'_>,
         part: &Part,
-    ) -> Result<Box<dyn Val + 'v>, String> {
+    ) -> Result<Box<dyn Val + 'v>, Unknown> {
         let wants = |name: &str| part.covers(&[name]);
         // The spec stays text unless a rule reads it.
         let spec = if wants("spec") { object.spec.tree() } else { None };
         if wants("spec") && spec.is_none() && object.spec.text().is_some() {
-            return Err("spec is too large".to_owned());
+            return Err(Unknown::limit("spec is too large"));
         }
         let inside = |name: &str| if part.whole { None } else { part.members.get(name) };
         let mut members = Members::new();
@@ -227,7 +274,7 @@ impl Converter {
         &mut self,
         metadata: &'v Metadata<'_>,
         part: Option<&Part>,
-    ) -> Result<Box<dyn Val + 'v>, String> {
+    ) -> Result<Box<dyn Val + 'v>, Unknown> {
         let mut members = Members::new();
         let texts = [
             ("name", Some(&metadata.name)),
@@ -253,7 +300,7 @@ impl Converter {
         Ok(Box::new(CelMap::from(members)))
     }
 
-    fn writer<'v>(&mut self, writer: &'v Writer<'_>) -> Result<Box<dyn Val + 'v>, String> {
+    fn writer<'v>(&mut self, writer: &'v Writer<'_>) -> Result<Box<dyn Val + 'v>, Unknown> {
         let groups: Vec<_> =
             writer.groups.iter().map(|group| self.text(group)).collect::<Result<_, _>>()?;
         let mut members = Members::new();
@@ -267,7 +314,7 @@ impl Converter {
         &mut self,
         json: &'v Json<'_>,
         part: Option<&Part>,
-    ) -> Result<Box<dyn Val + 'v>, String> {
+    ) -> Result<Box<dyn Val + 'v>, Unknown> {
         let part = part.filter(|part| !part.whole);
         match json {
             Json::Null | Json::Deep | Json::Large(_) => self.one(CelNull),
@@ -306,20 +353,21 @@ impl Converter {
         }
     }
 
-    fn text<'v>(&mut self, text: &'v str) -> Result<Box<dyn Val + 'v>, String> {
+    fn text<'v>(&mut self, text: &'v str) -> Result<Box<dyn Val + 'v>, Unknown> {
         self.longest = self.longest.max(u64::try_from(text.len()).unwrap_or(u64::MAX));
         self.one(CelString::from(text))
     }
 
-    fn one<'v>(&mut self, value: impl Val + 'v) -> Result<Box<dyn Val + 'v>, String> {
+    fn one<'v>(&mut self, value: impl Val + 'v) -> Result<Box<dyn Val + 'v>, Unknown> {
         self.count(1)?;
         Ok(Box::new(value))
     }
 
-    fn count(&mut self, values: u64) -> Result<(), String> {
+    fn count(&mut self, values: u64) -> Result<(), Unknown> {
         self.values += values;
+        self.budget.spend(values);
         if self.values > MAX_VALUES {
-            return Err(format!("it reads more than {MAX_VALUES} values"));
+            return Err(Unknown::limit(format!("it reads more than {MAX_VALUES} values")));
         }
         Ok(())
     }

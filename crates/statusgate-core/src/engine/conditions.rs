@@ -15,7 +15,7 @@ use crate::policy::convention::{
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::violation::{Sink, Violation};
 use super::{Cause, fields};
-pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
+pub(crate) use crate::model::{ByType, MAX_ELEMENTS, SCAN_LIMIT, same};
 use elements::JudgedElement;
 pub(crate) use generations::Generations;
 use keys::Duplicates;
@@ -65,6 +65,10 @@ fn judge_list<'p: 's, 's, 'a>(
         }
     };
     judge_length(path, items.len(), violations);
+    if items.len() > MAX_ELEMENTS {
+        return violations
+            .push(too_long(list, path.field(), MAX_ELEMENTS).at(path.place().into()).limit());
+    }
     // Violations of an unchanged list are in the stored list too, so they are not introduced. Rules
     // about elements are still judged, because they may read the rest of the object.
     if list.each.is_empty() && items == stored {
@@ -150,6 +154,13 @@ fn wrong_shape<'p>(
     let message = format!("must be {expected}, it is {}", found.kind());
     let violation = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
     violation.cause(Cause::TypeInvalid)
+}
+
+/// The violation of a list, or of lists together, with so many elements that none is judged.
+fn too_long<'p>(list: &'p ConditionList, field: impl Into<String>, most: usize) -> Violation<'p> {
+    let message = format!("must have at most {most} items to be judged");
+    let violation = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
+    violation.cause(Cause::TooLong)
 }
 
 /// Judges the number of elements.

@@ -5,14 +5,14 @@ use std::cell::OnceCell;
 
 use serde_json::{Map, Value};
 
-use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
+use super::conditions::{ByKey, ByType, Key, MAX_ELEMENTS, SCAN_LIMIT, same};
 use super::draft::Draft;
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::fields;
 use super::status_write::StatusChange;
 use crate::documents::{CopySource, Origin};
 use crate::language::{MemberOf, Predicate};
-use crate::model::{Json, Object, Pointer, Subject, parse_rfc3339};
+use crate::model::{Conditions, Json, Object, Pointer, Subject, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
 use crate::policy::{Check, Disposition};
 
@@ -127,15 +127,23 @@ impl Defaults<'_, '_, '_> {
         self.convention.list_at(list, &self.facts.resource.version)
     }
 
+    /// The written elements of a list. `None` if it is no list, or one that is too long to be judged.
+    fn elements(&self, list: &Pointer) -> Option<&[Json<'_>]> {
+        match self.facts.object.at_status(list) {
+            None | Some(Json::Null) => Some(&[]),
+            Some(Json::Array(items)) if items.len() <= MAX_ELEMENTS => Some(items),
+            Some(_) => None,
+        }
+    }
+
     /// The written conditions of a list.
     fn written_list(&self, list: &Pointer) -> ByType<'_, '_> {
-        let items = self.facts.object.at_status(list).and_then(Json::as_array);
-        ByType::new(items.unwrap_or_default())
+        ByType::new(self.elements(list).unwrap_or_default())
     }
 
     /// The stored conditions of a list.
     fn stored_list(&self, list: &Pointer) -> StoredConditions<'_, '_> {
-        let items = self.stored(list).and_then(Json::as_array).unwrap_or_default();
+        let items = Conditions::of(self.stored(list)).items();
         let (by_key, by_type) = (ByKey::new(items), ByType::new(items));
         StoredConditions { rules: self.rules_of(list), by_key, by_type }
     }
@@ -170,11 +178,7 @@ impl Defaults<'_, '_, '_> {
         members: &[(String, Vec<ValueSource>)],
         draft: &mut Draft<'_, '_>,
     ) {
-        let items = match self.facts.object.at_status(list) {
-            None | Some(Json::Null) => &[],
-            Some(Json::Array(items)) => items.as_slice(),
-            Some(_) => return,
-        };
+        let Some(items) = self.elements(list) else { return };
         let written = ByType::new(items);
         if written.find(kind).is_some() {
             return;
@@ -201,7 +205,7 @@ impl Defaults<'_, '_, '_> {
     fn accepts(&self, list: &Pointer, items: &[Json<'_>], element: &Map<String, Value>) -> bool {
         let Some(rules) = self.rules_of(list) else { return true };
         let wanted = |check: &Check| check.required && check.action() == Disposition::Deny;
-        rules.max_items.is_none_or(|most| items.len() < most)
+        items.len() < rules.max_items.unwrap_or(MAX_ELEMENTS).min(MAX_ELEMENTS)
             && rules
                 .members
                 .iter()
@@ -267,7 +271,7 @@ impl Defaults<'_, '_, '_> {
     ) {
         let Some(rules) = self.rules_of(list) else { return };
         let facts = self.facts.reading(rules.for_predicates());
-        let items = facts.conditions.items();
+        let items = self.elements(list).unwrap_or_default();
         // Both are made when the first element has the member: in most writes, none has it.
         let (mut stored, answers) = (None, OnceCell::new());
         for (index, item) in items.iter().enumerate() {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::model::{Json, Object, Pointer};
 
 /// The maximum number of bytes of text that defaults add to lists. A default for a member copies one text
-/// into each element: a megabyte into ten thousand. An API server accepts at most 3 MiB.
-const MAX_IN_LISTS: usize = 4 << 20;
+/// into each element: a megabyte into a thousand. An API server accepts at most 3 MiB.
+const MAX_IN_LISTS: usize = 1 << 20;
 
 /// The status of an object with the changes so far. Costs nothing until the first change.
 pub(super) struct Draft<'s, 'a> {

@@ -22,6 +22,7 @@ pub(super) fn judge<'p, 'a>(
     selected: &Selected<'p>,
     subject: &Subject<'a>,
     now: i64,
+    budgets: &Budgets,
     findings: &mut Vec<Finding<'p>>,
 ) {
     let (object, old) = (&subject.object, subject.old.as_ref());
@@ -30,20 +31,21 @@ pub(super) fn judge<'p, 'a>(
     if old.is_some_and(|old| old.status == object.status) || no_status() {
         return;
     }
-    // A stored status that is too large to be read counts as none.
-    let old = old.filter(|old| !old.has_large_status());
     // If the status is part of the main resource, the write may be the one that removes the finalizer.
     // Its rejection would block the deletion.
     let may_finalize = object.is_deleting() && subject.subresource.is_empty();
     let ceiling = if may_finalize { Action::Warn } else { Action::Deny }.min(policy.enforcement);
-    let judging = Judging { policy, selected, subject, old, now };
+    // A stored status that is too large to be read counts as none for everything but its size.
+    let stored = old.filter(|old| old.written_status().is_some() || old.has_large_status());
+    let old = old.filter(|old| !old.has_large_status());
+    let judging = Judging { policy, selected, subject, now, budgets };
     let first = findings.len();
     let mut ratchet = Ratchet {
         judging,
         ceiling,
         default_phase_field: judging.default_phase_field(),
         // Without a written stored status, this write introduces every violation.
-        unjudged: old.filter(|old| old.written_status().is_some()),
+        unjudged: stored,
         stored: None,
         findings: Findings { policy, findings: &mut *findings, counts: HashMap::new() },
     };
@@ -75,10 +77,12 @@ impl<'p> Sink<'p> for Ratchet<'p, '_, '_, '_> {
             self.judging.judge(object, None, &mut stored);
             (self.stored, self.unjudged) = (Some(stored), None);
         }
-        if self.stored.as_ref().is_some_and(|stored| stored.excuses(&violation)) {
-            return;
-        }
-        let action = violation.action.action(self.judging.disagreement());
+        let is_stored = self.stored.as_ref().is_some_and(|stored| stored.excuses(&violation));
+        let action = match violation.action.action(self.judging.disagreement()) {
+            _ if is_stored && !violation.is_limit => return,
+            action if is_stored => action.min(Action::Warn),
+            action => action,
+        };
         let is_default_phase = self.default_phase_field == Some(violation.field.as_str());
         let ceiling = if is_default_phase { Action::Warn } else { Action::Deny };
         self.findings.push(violation, action.min(self.ceiling).min(ceiling));
@@ -126,9 +130,15 @@ pub(super) struct Judging<'p, 's, 'a> {
     /// All policies that select the object: the mutating webhook applies all of them.
     pub(super) selected: &'s Selected<'p>,
     pub(super) subject: &'s Subject<'a>,
-    /// The stored object.
-    old: Option<&'s Object<'a>>,
     pub(super) now: i64,
+    budgets: &'s Budgets,
+}
+
+/// What the CEL rules of all policies may cost in one review: for the written and for the stored object.
+#[derive(Debug, Default)]
+pub(super) struct Budgets {
+    written: cel::Budget,
+    stored: cel::Budget,
 }
 
 impl<'p, 'a> Judging<'p, '_, 'a> {
@@ -146,13 +156,16 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         if let Some(status) = &object.status
             && !matches!(status, Json::Null | Json::Object(_))
         {
-            let (cause, message) = match status {
-                Json::Large(text) => (Cause::TooLong, too_many(text)),
-                other => (Cause::TypeInvalid, format!("must be an object, it is {}", other.kind())),
+            let found = |message: String| {
+                Violation::new(&convention.status_rule, Disposition::Deny, "status", message)
             };
-            let found =
-                Violation::new(&convention.status_rule, Disposition::Deny, "status", message);
-            violations.push(found.cause(cause));
+            violations.push(match status {
+                Json::Large(text) => found(too_many(text)).cause(Cause::TooLong).limit(),
+                other => {
+                    let message = format!("must be an object, it is {}", other.kind());
+                    found(message).cause(Cause::TypeInvalid)
+                }
+            });
             return;
         }
         let resource = &self.subject.resource;
@@ -206,7 +219,9 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             };
             judge_rule(rule, &facts, violations);
         }
-        for rule in &self.policy.rules {
+        // Not of the stored object alone: each rule compares it with the written one.
+        let is_written = std::ptr::eq(object, &self.subject.object);
+        for rule in self.policy.rules.iter().filter(|_| is_written) {
             self.judge_cel(rule, &facts, violations);
         }
         // A creation has an owner of each field, but files and stored objects have no writer.
@@ -230,44 +245,52 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
     /// Judges a CEL rule of the policy. As in Kubernetes' own validation rules, it does not apply without a
     /// status, and a rule with `oldSelf` does not apply without a stored object.
     fn judge_cel(&self, rule: &'p CelRule, facts: &Facts<'_, 'a>, violations: &mut dyn Sink<'p>) {
-        let object = facts.object;
-        if object.status_object().is_none() || !triggered(&rule.trigger, facts) {
-            return;
-        }
+        let (object, old) = (facts.object, facts.old);
         let names_old = rule.expression.reads.stored.is_some();
-        // The ratchet judges the stored object alone. A rule that names `oldSelf` gets it as its own old
-        // object, to see whether the rule can be evaluated. The answer false does not count: the rule is
-        // about a change.
-        let by_itself = names_old && facts.old.is_none();
-        let old = if by_itself && self.old.is_some() { Some(object) } else { facts.old };
-        if names_old && old.is_none() {
+        if object.status_object().is_none()
+            || names_old && old.is_none()
+            || !triggered(&rule.trigger, facts)
+        {
             return;
         }
-        let field = rule.path.field();
-        let (message, place) = match cel::holds(&rule.expression, object, old, &self.subject.writer)
-        {
-            Ok(true) => return,
-            Ok(false) if by_itself => return,
-            Ok(false) => (rule.message.clone(), None),
-            // Another place than that of a violation: a stored object that cannot be evaluated does not
-            // excuse a write that violates the rule.
-            Err(reason) => {
-                let message = format!("rule {} cannot be evaluated: {reason}", rule.name);
-                (message, Some(format!("{field} unknown")))
-            }
+        let writer = &self.subject.writer;
+        let holds = |object, old, budget| cel::holds(&rule.expression, object, old, writer, budget);
+        // The ratchet evaluates only what the written object violates. A rule that names `oldSelf` gets the
+        // stored object as its own old object, to see whether the rule can be evaluated. The answer false
+        // does not count: the rule is about a change.
+        let before = || {
+            let old = old.filter(|old| old.written_status().is_some())?;
+            Some(holds(old, Some(old), &self.budgets.stored))
         };
         // Every object can get the default phase, and the writer does not choose Deleting.
         let phase = self.policy.convention.phase.as_ref();
         let default = phase.and_then(|rules| rules.default.as_deref());
         let is_default = default.is_some() && facts.phase == default;
-        let mild = rule.sees_the_phase && (is_default || facts.deleting());
-        let is_softened = mild && rule.action == Disposition::Deny;
+        let mut is_mild = rule.sees_the_phase && (is_default || facts.deleting());
+        let message = match holds(object, old, &self.budgets.written) {
+            Ok(true) => return,
+            Ok(false) => {
+                let may_excuse = rule.trigger.is_introduced() && !names_old;
+                if may_excuse && before() == Some(Ok(false)) {
+                    return;
+                }
+                rule.message.clone()
+            }
+            Err(unknown) => {
+                // An evaluation error that the stored object also has never rejects, for any trigger: if a
+                // member of `oldSelf` is missing, no write could repair it.
+                let is_stored = matches!(before(), Some(Err(_)));
+                if is_stored && !unknown.is_limit {
+                    return;
+                }
+                is_mild |= is_stored;
+                format!("rule {} cannot be evaluated: {unknown}", rule.name)
+            }
+        };
+        let is_softened = is_mild && rule.action == Disposition::Deny;
         let action = if is_softened { Disposition::Warn } else { rule.action };
-        // An evaluation error that the stored object also has never rejects, for any trigger: if a
-        // member of `oldSelf` is missing, no write could repair it.
-        let ratcheted = rule.trigger.is_introduced() || place.is_some();
-        let found = Violation::new(&rule.id, action, field, message);
-        violations.push(Violation { place, ratcheted, ..found });
+        let found = Violation::new(&rule.id, action, rule.path.field(), message);
+        violations.push(found.transition());
     }
 
     /// The action for a disagreement of this writer. Only the mutating webhook repairs; if it is not

@@ -49,7 +49,7 @@ pub use crate::documents::HealthStatus;
 pub use crate::policy::Action;
 pub use crate::policy::convention::HealthClass;
 pub(crate) use agreement::{admits, imposed, reason as disagreement, repaired};
-pub(crate) use cel::holds;
+pub(crate) use cel::{Budget, holds};
 pub use evidence::{Facts, Truth, phase_of};
 pub(crate) use evidence::{facts_of, with_element};
 pub(crate) use fields::fits;
@@ -85,8 +85,10 @@ pub fn decide<'p, 'a: 'p>(
             }
         }
         Webhook::Validate => {
+            let budgets = judge::Budgets::default();
             for (_, policy) in selected.policies() {
-                judge::judge(policy, &selected, subject, now, &mut verdict.findings);
+                let found = &mut verdict.findings;
+                judge::judge(policy, &selected, subject, now, &budgets, found);
             }
             if selected.policies().nth(1).is_some() {
                 verdict::merge_duplicates(&mut verdict.findings);

@@ -24,6 +24,9 @@ pub(crate) struct Violation<'p> {
     pub(crate) action: Disposition,
     /// Whether the same violation of the stored object excuses it.
     pub(crate) ratcheted: bool,
+    /// Whether it is about a limit that keeps a rule from being judged. A stored violation then softens it
+    /// to a warning.
+    pub(crate) is_limit: bool,
     /// The value, if the check is about one value: the stored object excuses only the same value, as in
     /// the API server's own ratchet.
     pub(crate) value: Option<Digest>,
@@ -45,6 +48,7 @@ impl<'p> Violation<'p> {
             message: message.into(),
             action,
             ratcheted: true,
+            is_limit: false,
             value: None,
         }
     }
@@ -69,6 +73,12 @@ impl<'p> Violation<'p> {
     /// A violation by the change itself: the stored object cannot excuse it.
     pub(crate) fn transition(self) -> Self {
         Self { ratcheted: false, ..self }
+    }
+
+    /// A limit that keeps a rule from being judged here. Violations of the rule have other places.
+    pub(crate) fn limit(self) -> Self {
+        let place = self.place.as_deref().unwrap_or(&self.field);
+        Self { place: Some(format!("{place} limit")), is_limit: true, ..self }
     }
 
     /// The value that violates the rule. It is irrelevant if the rule is about its presence.

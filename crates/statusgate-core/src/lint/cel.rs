@@ -8,7 +8,7 @@ use super::example::{STATUSES, Search, replaced};
 use super::rules::MAX_SEARCH;
 use super::{Kind, Remark};
 use crate::documents::PolicySpec;
-use crate::engine::holds;
+use crate::engine::{Budget, holds};
 use crate::explain::Scene;
 use crate::model::{Object, Writer};
 use crate::policy::cel::CelRule;
@@ -99,7 +99,8 @@ impl Trial<'_> {
         let unreadable = |_| "the object cannot be read".to_owned();
         let new = Object::parse(&new).map_err(unreadable)?;
         let old = Object::parse(&old).map_err(unreadable)?;
-        match holds(&self.rule.expression, &new, Some(&old), &Writer::default()) {
+        match holds(&self.rule.expression, &new, Some(&old), &Writer::default(), &Budget::default())
+        {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.rule.message.clone()),
             Err(reason) => Err(format!("it cannot be evaluated: {reason}")),

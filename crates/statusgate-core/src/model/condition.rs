@@ -37,18 +37,24 @@ impl ConditionStatus {
     }
 }
 
+/// The maximum number of elements of a list that rules read. Real lists have at most some hundred. A
+/// megabyte has 300,000, and each can cost a finding and a part of a patch.
+pub const MAX_ELEMENTS: usize = 1_000;
+
 /// A list of conditions, borrowed. A value that is not a list has no conditions, and an element
-/// without a string `type` is not a condition. Other rules judge the shape.
+/// without a string `type` is not a condition. Other rules judge the shape, and the length: of a longer list,
+/// these are the first [`MAX_ELEMENTS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<'j, 'a>(Option<&'j [Json<'a>]>);
 
 impl<'j, 'a> Conditions<'j, 'a> {
     /// The conditions in a value that should be a list of them.
     pub fn of(value: Option<&'j Json<'a>>) -> Self {
-        Self(value.and_then(Json::as_array))
+        let items = value.and_then(Json::as_array);
+        Self(items.map(|items| items.get(..MAX_ELEMENTS).unwrap_or(items)))
     }
 
-    /// All elements of the list.
+    /// The elements of the list.
     pub fn items(&self) -> &'j [Json<'a>] {
         self.0.unwrap_or_default()
     }

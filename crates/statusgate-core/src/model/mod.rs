@@ -16,7 +16,7 @@ mod time;
 mod webhook;
 
 pub use by_type::{ByType, SCAN_LIMIT};
-pub use condition::{ConditionStatus, Conditions};
+pub use condition::{ConditionStatus, Conditions, MAX_ELEMENTS};
 pub use id::Id;
 pub use json::Json;
 pub(crate) use json::{in_status, order, same, same_number};

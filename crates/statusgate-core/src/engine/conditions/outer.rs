@@ -9,9 +9,14 @@ use super::super::evidence::Facts;
 use super::super::violation::{Digest, Sink};
 use super::elements::JudgedElement;
 use super::keys::{Key, shortened};
-use super::{Circumstances, answers, judge_length, judge_list, wrong_shape};
+use super::{
+    Circumstances, MAX_ELEMENTS, answers, judge_length, judge_list, too_long, wrong_shape,
+};
 use crate::model::{Conditions, Json, SCAN_LIMIT, same};
 use crate::policy::convention::{ConditionList, OuterList, Position};
+
+/// The maximum number of elements of all inner lists together. Each costs as much as an element of one list.
+const MAX_NESTED: usize = 5 * MAX_ELEMENTS;
 
 /// Judges the list of each element of the outer list or map, or the values of the map.
 pub(super) fn judge<'p: 's, 's, 'a>(
@@ -24,16 +29,22 @@ pub(super) fn judge<'p: 's, 's, 'a>(
     let Some(written) = facts.object.at_status(&outer.path).filter(|list| !list.is_null()) else {
         return;
     };
+    let lengths = outer.elements(written).into_iter().flatten().map(|(_, element)| {
+        element.at(&outer.inner).and_then(Json::as_array).map_or(0, <[Json<'_>]>::len)
+    });
+    let (count, inside) = lengths.fold((0, 0), |(count, sum), length| (count + 1, sum + length));
+    for (length, most) in [(count, MAX_ELEMENTS), (inside, MAX_NESTED)] {
+        if length > most {
+            return violations.push(too_long(list, outer.path.field(), most).limit());
+        }
+    }
     let Some(elements) = outer.elements(written) else {
         let expected = if outer.key.is_empty() { "an object" } else { "a list" };
         return violations.push(wrong_shape(list, outer.path.field(), expected, written));
     };
     let stored = facts.old.map(|old| old.at_status(&outer.path));
     let mut stored = stored.map(|stored| StoredElements { outer, stored, by_key: None });
-    let count = match written {
-        Json::Object(values) if list.is_map() => values.len(),
-        _ => 0,
-    };
+    let count = if list.is_map() { count } else { 0 };
     let (map, answers) = (Path { list, parent: None }, answers(list, count, &circumstances));
     let of_values = Facts { answers: answers.as_ref(), ..*facts };
     if list.is_map() {
