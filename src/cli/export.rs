@@ -35,9 +35,10 @@ pub(super) enum Args {
                   otherwise, plurals are guessed.\n\n\
                   Health is that of the first policy with a convention that defines it; kinds without one \
                   are left out and named on stderr. A rule that the format cannot express is left out, too, \
-                  with a comment in the output and a line on stderr.\n\n\
-                  Exit code 0: the health of all kinds is printed. 1: with --strict, a rule is left out. 2: \
-                  no kind has a health, or something cannot be read."
+                  with a comment in the output and a line on stderr. Where it may apply, the health is \
+                  unknown there.\n\n\
+                  Exit code 0: the health of all kinds is printed. 1: something is left out. 2: no kind has \
+                  a health, or something cannot be read."
 )]
 pub(super) struct HealthArgs {
     /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
@@ -66,10 +67,6 @@ pub(super) struct HealthArgs {
     /// With argocd: write the files of Argo CD's own folder of scripts here instead, with tests.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-
-    /// Exit with code 1 if a rule is left out.
-    #[arg(long)]
-    strict: bool,
 }
 
 /// Exports.
@@ -113,7 +110,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         })
         .collect();
     gaps.iter().chain((!others.is_empty()).then_some(&left_out)).for_each(say);
-    Ok(Outcome::of(args.strict && !gaps.is_empty()))
+    Ok(Outcome::of(!gaps.is_empty()))
 }
 
 impl HealthArgs {

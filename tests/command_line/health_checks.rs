@@ -6,12 +6,11 @@ fn export(tool: &str, arguments: &[&str]) -> Ended {
     run(["export", "health", "--for", tool].iter().chain(arguments))
 }
 
-const KINDS: [&str; 5] = [
+const KINDS: [&str; 4] = [
     "--crds",
     "examples/write-a-convention/crd.yaml",
     "--policies",
     "examples/write-a-convention/policies",
-    "--strict",
 ];
 
 #[test]

@@ -10,12 +10,13 @@ use proptest::test_runner::TestRunner;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use statusgate_core::engine::{Health, HealthStatus};
+use statusgate_core::language::Pattern;
 use statusgate_core::model::{Object, Resource};
 use statusgate_core::policy::convention::{Convention, HealthClass};
 use statusgate_core::readers::{Program, checks, wait};
 
 use crate::health_objects::{objects, plurals};
-use crate::support::{built_in, compile};
+use crate::support::built_in;
 
 /// What the tools ask about one plural under one convention.
 struct Checks {
@@ -33,11 +34,7 @@ type Answer = Option<bool>;
 
 impl Checks {
     fn all() -> Vec<Self> {
-        let own =
-            Box::leak(Box::new(compile(
-                &[include_str!("../fixtures/readers/own.yaml").to_owned()],
-            )));
-        let all = built_in().conventions().values().chain(own.conventions().get("own"));
+        let all = built_in().conventions().values();
         let of = |convention: &'static Convention| {
             plurals(convention).into_iter().map(move |plural| Self::of(convention, plural))
         };
@@ -55,24 +52,6 @@ impl Checks {
             typed: checks::current(&program, "myThing", true),
             argument: wait::argument(&program).ok(),
             plural,
-        }
-    }
-
-    fn expressions(&self) -> Vec<&String> {
-        self.failed.iter().chain([&self.current, &self.ready, &self.typed]).collect()
-    }
-
-    /// The same checks with a fault.
-    fn with(&self, right: &str, wrong: &str) -> Self {
-        let replaced = |text: &String| text.replace(right, wrong);
-        Self {
-            convention: self.convention,
-            plural: self.plural.clone(),
-            failed: self.failed.as_ref().map(replaced),
-            current: replaced(&self.current),
-            ready: replaced(&self.ready),
-            typed: replaced(&self.typed),
-            argument: self.argument.clone(),
         }
     }
 
@@ -168,7 +147,7 @@ impl Checks {
 impl Checks {
     /// A convention says whether the observedGeneration is a string, and the CRDs say so too.
     fn remove_numbers_of_another_type(&self, object: &mut Value) {
-        let is_text = self.ready.contains("matches(");
+        let is_text = self.ready.contains(".matches('^(0|");
         if object["status"]["observedGeneration"].is_string() != is_text
             && let Some(status) = object["status"].as_object_mut()
         {
@@ -177,7 +156,7 @@ impl Checks {
     }
 }
 
-fn resource(plural: &str) -> Resource<'_> {
+pub(crate) fn resource(plural: &str) -> Resource<'_> {
     Resource { version: "v1".into(), resource: plural.into(), ..Resource::default() }
 }
 
@@ -195,15 +174,14 @@ fn remove_duplicates(value: &mut Value) {
     }
 }
 
-fn ask(program: &Compiled, variables: &Value) -> Answer {
+pub(crate) fn ask(program: &Compiled, variables: &Value) -> Answer {
     let mut context = Context::default();
     for (name, value) in variables.as_object().unwrap() {
         context.add_variable(name.as_str(), Decoded(value)).unwrap();
     }
     // The crate has no regular expressions without a feature.
     let matches = |This(text): This<Arc<String>>, pattern: Arc<String>| {
-        assert_eq!(*pattern, "^[0-9]{1,18}$");
-        (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        pattern.parse::<Pattern>().unwrap().is_match(&text)
     };
     context.add_function("matches", matches).unwrap();
     match program.execute(&context) {
@@ -231,7 +209,7 @@ impl Serialize for Decoded<'_> {
     }
 }
 
-fn is_stale(object: &Value) -> bool {
+pub(crate) fn is_stale(object: &Value) -> bool {
     let observed = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
     let newest = object.pointer("/metadata/generation").and_then(Value::as_i64);
     observed.zip(newest).is_some_and(|(observed, newest)| observed < newest)
@@ -239,7 +217,7 @@ fn is_stale(object: &Value) -> bool {
 
 /// Whether Flux asks its expressions. Before, it compares `status.observedGeneration`, which must be an
 /// integer, with the newest generation (`StatusEvaluator.Evaluate` in fluxcd/pkg).
-fn flux_reads(object: &Value) -> bool {
+pub(crate) fn flux_reads(object: &Value) -> bool {
     let observed = object.pointer("/status/observedGeneration");
     let newest = object.pointer("/metadata/generation");
     observed
@@ -247,14 +225,18 @@ fn flux_reads(object: &Value) -> bool {
 }
 
 /// Whether Flux finds that an object failed, and that it is current; `None` is an error.
-fn flux(failed: Option<&Compiled>, current: &Compiled, object: &Value) -> Option<[bool; 2]> {
+pub(crate) fn flux(
+    failed: Option<&Compiled>,
+    current: &Compiled,
+    object: &Value,
+) -> Option<[bool; 2]> {
     let failed = failed.map_or(Some(false), |failed| ask(failed, object))?;
     let current = !failed && ask(current, object)?;
     Some([failed, current])
 }
 
 /// Whether `kubectl wait` ends (`ConditionalWait.checkCondition` in kubectl).
-fn kubectl_wait(argument: &str, object: &Value) -> bool {
+pub(crate) fn kubectl_wait(argument: &str, object: &Value) -> bool {
     let (kind, status) = argument.strip_prefix("condition=").unwrap().split_once('=').unwrap();
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
@@ -270,7 +252,7 @@ fn kubectl_wait(argument: &str, object: &Value) -> bool {
 #[test]
 fn the_checks_equal_the_engine_for_random_objects() {
     for checks in Checks::all() {
-        let found = checks.difference(&checks.objects(400));
+        let found = checks.difference(&checks.objects(300));
         assert!(found.is_none(), "{}", found.unwrap());
     }
 }
@@ -294,59 +276,14 @@ fn the_checks_equal_the_engine_for_the_objects_of_each_rule() {
     }
 }
 
-/// Faults of a translation, as replacements in expressions.
-const FAULTS: [(&str, &str); 27] = [
-    ("!has(metadata.deletionTimestamp) && ", ""),
-    ("!has(object.metadata.deletionTimestamp) && ", ""),
-    ("!has(myThing.metadata.deletionTimestamp) && ", ""),
-    ("== 'True'", "!= 'False'"),
-    ("in ['False', 'Unknown']", "in ['False']"),
-    ("e.observedGeneration < ", "e.observedGeneration <= "),
-    ("!(has(e.observedGeneration)", "(has(e.observedGeneration)"),
-    ("status.observedGeneration < ", "status.observedGeneration <= "),
-    ("int(object.status.observedGeneration) < ", "int(object.status.observedGeneration) <= "),
-    (" || ", " && "),
-    ("has(e.status) && ", ""),
-    ("has(e.reason) && ", ""),
-    ("!has(e.severity) || ", ""),
-    (".exists(e, ", ".all(e, "),
-    (".exists(p, ", ".all(p, "),
-    ("[null, ", "["),
-    ("['', ", "["),
-    (" && type(e.reason) == type('')", ""),
-    ("!(", "("),
-    (" && type(e.observedGeneration) == type(object.metadata.generation)", ""),
-    (" && has(object.metadata.generation)", ""),
-    ("has(object.status.conditions)", "true"),
-    ("has(object.status)", "true"),
-    ("has(status.conditions)", "true"),
-    (" != null", " == null"),
-    (" in [type(1), type(1.0)]", " != type(null)"),
-    ("' in ", "' == "),
-];
-
-#[test]
-fn each_seeded_fault_of_the_translation_is_found() {
-    let all = Checks::all();
-    let objects: Vec<Vec<Value>> = all.iter().map(|checks| checks.objects(400)).collect();
-    let is_found = |right: &str, wrong: &str| {
-        all.iter().zip(&objects).any(|(checks, objects)| {
-            let faulty = checks.with(right, wrong);
-            faulty.expressions() != checks.expressions() && faulty.difference(objects).is_some()
-        })
-    };
-    let missed: Vec<_> = FAULTS.iter().filter(|(right, wrong)| !is_found(right, wrong)).collect();
-    assert!(missed.is_empty(), "{missed:#?}");
-}
-
 /// Otherwise the properties would hold trivially.
 #[test]
 fn random_objects_are_current_failed_and_neither_under_every_convention() {
     for checks in Checks::all() {
         let classes: Vec<HealthClass> =
-            checks.objects(400).iter().map(|object| checks.health(object)).collect();
+            checks.objects(300).iter().map(|object| checks.health(object)).collect();
         let current = classes.iter().filter(|class| class.is == HealthStatus::Current).count();
-        let regular = checks.objects(400).iter().filter(|object| checks.is_regular(object)).count();
+        let regular = checks.objects(300).iter().filter(|object| checks.is_regular(object)).count();
         let name = format!(
             "{} {}: {current} current, {regular} regular",
             checks.convention.name, checks.plural

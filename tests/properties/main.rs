@@ -6,6 +6,7 @@
 mod argo_cd;
 #[path = "../support/case.rs"]
 mod case;
+mod exports;
 mod health_checks;
 #[path = "../support/health_objects.rs"]
 mod health_objects;

@@ -7,8 +7,7 @@ use super::checker::{Checker, Issue, Segment};
 use super::shapes::described;
 use super::words::not;
 use super::{
-    Around, Facts, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
-    quoted,
+    Around, Facts, Kind, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of, quoted,
 };
 use crate::model::{ConditionStatus, Conditions, Json};
 
@@ -210,10 +209,10 @@ impl Word for Condition {
         }
     }
 
-    fn sides(&self, of: Kind<'_>) -> Result<Sides, NoFormula> {
+    fn sides(&self, of: Kind<'_>) -> Sides {
         let kind = || self.of.kind().to_owned();
         let Some(list) = of.list else {
-            return Ok(self.present.map_or(Sides::UNKNOWN, |present| Sides::known(!present)));
+            return self.present.map_or(Sides::UNKNOWN, |present| Sides::known(!present));
         };
         let is = |wanted: &[ConditionStatus]| {
             let question = |listed: bool| {
@@ -241,16 +240,16 @@ impl Word for Condition {
             Sides { yes: question(false), no: question(true) }
         };
         match self {
-            Self { of: ConditionOf::OldCondition(_), .. } => Err(self.no_formula()),
-            Self { is: Some(wanted), .. } => Ok(is(wanted)),
-            Self { is_not: Some(unwanted), .. } => Ok(!is(unwanted)),
-            Self { reason: Some(names), .. } => Ok(listed("reason", names)),
-            Self { severity: Some(names), .. } => Ok(listed("severity", names)),
+            Self { of: ConditionOf::OldCondition(_), .. } => self.foreign(),
+            Self { is: Some(wanted), .. } => is(wanted),
+            Self { is_not: Some(unwanted), .. } => !is(unwanted),
+            Self { reason: Some(names), .. } => listed("reason", names),
+            Self { severity: Some(names), .. } => listed("severity", names),
             Self { present: Some(present), .. } => {
                 let sides = Sides::of(Question::Present(list.clone(), kind()).into());
-                Ok(if *present { sides } else { !sides })
+                if *present { sides } else { !sides }
             }
-            _ => Err(self.no_formula()),
+            _ => self.foreign(),
         }
     }
 

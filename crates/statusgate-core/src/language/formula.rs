@@ -7,7 +7,7 @@ use std::ops::Not;
 
 use serde_json::{Number, Value};
 
-use super::Predicate;
+use super::{Observed, Pattern, Predicate};
 use crate::model::{Pointer, Schema};
 
 /// A boolean question about an object.
@@ -62,16 +62,38 @@ pub enum Question {
         /// Whether only a non-empty text counts.
         text: bool,
     },
+    /// A value is a text, which may be empty.
+    IsText(Pointer),
     /// Two values are present, and equal or not.
     Same(Pointer, Pointer, bool),
     /// Two numbers are present, and the comparison holds.
     Compare(Pointer, Comparison, Bound),
     /// A value is present and not "", [] or {}.
     Set(Pointer),
-    /// The observedGeneration at a path is a number below metadata.generation.
-    Behind(Pointer),
-    /// The same for a number that is written as a string.
-    BehindAsText(Pointer),
+    /// A text is present, and matches a pattern or does not.
+    Matches {
+        /// Where it is.
+        path: Pointer,
+        /// The pattern.
+        pattern: Pattern,
+        /// Whether it must not match.
+        negated: bool,
+    },
+    /// Two values are present, and a language cannot compare them: two texts that may be the same time in two forms.
+    Unsure(Pointer, Pointer),
+    /// A list is present with at least this many items, which are not 0.
+    Longer(Pointer, usize),
+    /// How an observedGeneration relates to metadata.generation.
+    Observed {
+        /// Where it is.
+        path: Pointer,
+        /// The relation is one of these.
+        among: Vec<Observed>,
+        /// Whether the number is written as a string.
+        text: bool,
+    },
+    /// What no other language asks, in words.
+    Foreign(String),
 }
 
 /// A list of conditions.
@@ -120,11 +142,11 @@ pub struct Kind<'k> {
     pub phase: &'k [Pointer],
     /// The list of conditions that predicates read, if there is one.
     pub list: Option<&'k List>,
+    /// Where the object's own observedGeneration is.
+    pub observed_generation: &'k Pointer,
+    /// Whether it is written as a string.
+    pub generation_is_text: bool,
 }
-
-/// A word that has no formula, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoFormula(pub String);
 
 impl Formula {
     /// It always holds.
@@ -195,6 +217,35 @@ impl Formula {
         }
     }
 
+    /// The formula with the answers to some questions that make it hold, so that it holds whenever the formula does.
+    pub(crate) fn possible(&self, is_known: &dyn Fn(&Question) -> bool) -> Self {
+        self.assuming(true, is_known)
+    }
+
+    fn assuming(&self, holds: bool, is_known: &dyn Fn(&Question) -> bool) -> Self {
+        let part = |part: &Self| part.assuming(holds, is_known);
+        match self {
+            Self::All(parts) => Self::all(parts.iter().map(part)),
+            Self::Any(parts) => Self::any(parts.iter().map(part)),
+            Self::Not(of) => !of.assuming(!holds, is_known),
+            Self::Ask(question) if is_known(question) => self.clone(),
+            Self::Ask(_) if holds => Self::ALWAYS,
+            Self::Ask(_) => Self::NEVER,
+            Self::Some { outer, inner, of } => {
+                Self::Some { outer: outer.clone(), inner: inner.clone(), of: Box::new(part(of)) }
+            }
+        }
+    }
+
+    /// All of its questions.
+    pub(crate) fn questions(&self) -> Vec<&Question> {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::questions).collect(),
+            Self::Not(of) | Self::Some { of, .. } => of.questions(),
+            Self::Ask(question) => vec![question],
+        }
+    }
+
     /// Whether one excludes the other: both ask for the same value, and no value is in both lists.
     pub fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
@@ -235,6 +286,21 @@ impl List {
 }
 
 impl Question {
+    /// The question as a clause, if a language may not be able to ask it.
+    pub(crate) fn words(&self) -> String {
+        let not = |negated: bool| if negated { "does not match" } else { "matches" };
+        match self {
+            Self::Foreign(words) => words.clone(),
+            Self::Matches { path, pattern, negated } => {
+                format!("{} {} `{pattern}`", path.field(), not(*negated))
+            }
+            Self::Value { path, .. } | Self::Compare(path, ..) => {
+                format!("{} is compared with a number above 2^53", path.field())
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
     /// The fields without which it is false.
     fn paths(&self, place: &[String]) -> Vec<Vec<String>> {
         let path = |path: &Pointer| path.tokens().to_vec();
@@ -244,14 +310,17 @@ impl Question {
                 let may_be_absent = !negated && among.iter().any(String::is_empty);
                 vec![list.member(if may_be_absent { "type" } else { member }, place)]
             }
-            Self::Same(one, other, _) | Self::Compare(one, _, Bound::At(other)) => {
-                vec![path(one), path(other)]
-            }
+            Self::Same(one, other, _)
+            | Self::Unsure(one, other)
+            | Self::Compare(one, _, Bound::At(other)) => vec![path(one), path(other)],
             Self::Value { path: one, .. }
+            | Self::Matches { path: one, .. }
+            | Self::Observed { path: one, .. }
+            | Self::IsText(one)
+            | Self::Longer(one, _)
             | Self::Compare(one, ..)
-            | Self::Set(one)
-            | Self::Behind(one)
-            | Self::BehindAsText(one) => vec![path(one)],
+            | Self::Set(one) => vec![path(one)],
+            Self::Foreign(_) => Vec::new(),
         }
     }
 
@@ -286,6 +355,12 @@ impl Sides {
     /// A question that never has an answer.
     pub const UNKNOWN: Self = Self { yes: Formula::NEVER, no: Formula::NEVER };
 
+    /// What no other language asks, in words.
+    pub fn foreign(words: String) -> Self {
+        let yes = Formula::from(Question::Foreign(words));
+        Self { no: yes.clone(), yes }
+    }
+
     /// All of these hold.
     pub fn all(parts: Vec<Self>) -> Self {
         let (yes, no): (Vec<_>, Vec<_>) =
@@ -315,13 +390,7 @@ impl From<Question> for Formula {
 
 impl Predicate {
     /// Its formulas for objects of a kind.
-    ///
-    /// # Errors
-    /// One of its words has no formula.
-    pub fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
-        let parts = self.parts();
-        let sides: Result<Vec<Sides>, NoFormula> =
-            parts.iter().map(|word| word.sides(kind)).collect();
-        Ok(Sides::all(sides?))
+    pub fn sides(&self, kind: Kind<'_>) -> Sides {
+        Sides::all(self.parts().iter().map(|word| word.sides(kind)).collect())
     }
 }

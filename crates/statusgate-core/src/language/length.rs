@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
-use super::{AnyPointer, Around, Facts, Truth, Word};
+use super::{AnyPointer, Around, Facts, Formula, Kind, Question, Sides, Truth, Word};
 use crate::model::Json;
 
 /// The number of items in a list. An absent list has none.
@@ -57,5 +57,18 @@ impl Word for Length {
             (Some(least), Some(most), true) => format!("does not have {least} to {most}"),
         };
         format!("{} {has} items", self.length.field())
+    }
+
+    fn sides(&self, _: Kind<'_>) -> Sides {
+        if self.length.may_have_index() {
+            return self.foreign();
+        }
+        let at_least = |least: usize| match least {
+            0 => Formula::ALWAYS,
+            least => Question::Longer((*self.length).clone(), least).into(),
+        };
+        let most = self.at_most.and_then(|most| most.checked_add(1));
+        let fits = [at_least(self.at_least.unwrap_or(0)), !most.map_or(Formula::NEVER, at_least)];
+        Sides::of(Formula::all(fits))
     }
 }

@@ -6,9 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::checker::{Checker, Segment};
 use super::words::join;
-use super::{
-    AnyWord, Around, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides, Truth, Word,
-};
+use super::{AnyWord, Around, Facts, Kind, Predicate, Reasons, Scope, Sides, Truth, Word};
 
 /// All of these predicates hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,9 +82,8 @@ macro_rules! list_word {
                 }
             }
 
-            fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
-                let parts: Result<Vec<Sides>, _> = self.$key.iter().map(|part| part.sides(kind)).collect();
-                Ok(Sides::$key(parts?))
+            fn sides(&self, kind: Kind<'_>) -> Sides {
+                Sides::$key(self.$key.iter().map(|part| part.sides(kind)).collect())
             }
 
             fn is_about_element(&self) -> bool {
@@ -125,8 +122,8 @@ impl Word for Not {
         self.not.clause(around, !negated)
     }
 
-    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
-        Ok(!self.not.sides(kind)?)
+    fn sides(&self, kind: Kind<'_>) -> Sides {
+        !self.not.sides(kind)
     }
 
     fn is_about_element(&self) -> bool {

@@ -87,7 +87,7 @@ pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
 pub use elapsed::{Elapsed, Span};
 pub use facts::{ElementFacts, Facts, List};
-pub(crate) use formula::{Formula, Kind, NoFormula, Question, Sides};
+pub(crate) use formula::{Formula, Kind, Question, Sides};
 pub use gates::Gates;
 pub use glob::Glob;
 pub use length::Length;
@@ -146,17 +146,14 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     /// The word as a clause of a page. The word has one test.
     fn words(&self, around: Around, negated: bool) -> String;
 
-    /// Its formulas, for exports to other languages. The word has one test.
-    ///
-    /// # Errors
-    /// Other languages cannot ask this, which is the default.
-    fn sides(&self, _kind: Kind<'_>) -> Result<Sides, NoFormula> {
-        Err(self.no_formula())
+    /// Its formulas, for exports to other languages. The word has one test. Default: they cannot ask it.
+    fn sides(&self, _kind: Kind<'_>) -> Sides {
+        self.foreign()
     }
 
-    /// Why it has no formula.
-    fn no_formula(&self) -> NoFormula {
-        NoFormula(self.words(Around::Nothing, false))
+    /// The formulas if other languages cannot ask it.
+    fn foreign(&self) -> Sides {
+        Sides::foreign(self.words(Around::Nothing, false))
     }
 
     /// Whether its answer depends on the element. Other answers are the same for the whole list.
@@ -228,7 +225,7 @@ macro_rules! words {
                 }
             }
 
-            fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+            fn sides(&self, kind: Kind<'_>) -> Sides {
                 match self {
                     $(Self::$word(word) => word.sides(kind),)*
                 }

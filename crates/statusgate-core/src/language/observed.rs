@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{Around, Facts, OneOrMany, Reasons, Truth, Word, any_of};
+use super::{
+    Around, Facts, Formula, Kind, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
+};
 
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +49,24 @@ impl Word for ObservedGeneration {
         let relations = any_of(self.observed.iter().map(relation));
         format!("observedGeneration is {}{relations} metadata.generation", not(negated))
     }
+
+    fn sides(&self, kind: Kind<'_>) -> Sides {
+        let side = |listed| {
+            let among = Observed::ALL.into_iter();
+            let among: Vec<_> =
+                among.filter(|relation| self.observed.contains(relation) == listed).collect();
+            let (path, text) = (kind.observed_generation.clone(), kind.generation_is_text);
+            let is_none = among.is_empty();
+            if is_none { Formula::NEVER } else { Question::Observed { path, among, text }.into() }
+        };
+        Sides { yes: side(true), no: side(false) }
+    }
 }
 
 impl Observed {
+    /// All.
+    pub(crate) const ALL: [Self; 3] = [Self::Behind, Self::Current, Self::Ahead];
+
     /// The spelling in documents.
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +82,8 @@ impl Observed {
 pub(crate) fn observed(facts: &Facts<'_, '_>) -> Option<Observed> {
     let path = facts.observed_generation?;
     let observed = facts.object.at_status(path)?;
-    let observed = observed.as_i64().or_else(|| observed.as_str()?.parse().ok())?;
+    let written = |text: &str| text.parse().ok().filter(|number: &i64| number.to_string() == text);
+    let observed = observed.as_i64().or_else(|| written(observed.as_str()?))?;
     let old = facts.old.and_then(|old| old.metadata.generation);
     let newest = facts.object.metadata.generation.max(old)?;
     Some(match observed.cmp(&newest) {

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::Hir;
 
 /// The maximum size of a compiled pattern. The longest known pattern, that of metav1 condition types, needs
 /// less than half of this.
@@ -32,6 +34,13 @@ impl Pattern {
     /// The text in the document.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The syntax tree without flags and named classes.
+    pub(crate) fn tree(&self) -> Option<Hir> {
+        let spelled = with_ascii_classes(&self.text);
+        let (text, unicode) = (spelled.as_deref().unwrap_or(&self.text), spelled.is_some());
+        ParserBuilder::new().unicode(unicode).utf8(false).build().parse(text).ok()
     }
 
     /// Whether the pattern matches a part of a text.

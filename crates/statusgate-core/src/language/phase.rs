@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::checker::{Checker, Issue};
 use super::words::not;
 use super::{
-    Around, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word,
-    any_of, quoted,
+    Around, Facts, Formula, Kind, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of, quoted,
 };
 use crate::model::Pointer;
 
@@ -52,7 +51,7 @@ impl Word for Phase {
         format!("the phase is {}{}", not(negated), any_of(self.phase.iter().cloned()))
     }
 
-    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+    fn sides(&self, kind: Kind<'_>) -> Sides {
         let named = self.phase.iter().filter(|name| !name.is_empty());
         let among: Vec<_> = named.map(|name| name.as_str().into()).collect();
         let at = |path: &Pointer, among, negated| {
@@ -63,11 +62,11 @@ impl Word for Phase {
             Formula::any(paths.map(|(index, path)| {
                 // A text has no fields, so these cannot both be texts.
                 let before = kind.phase.iter().take(index).filter(|other| !other.contains(path));
-                let absent = before.map(|other| !at(other, Vec::new(), true));
+                let absent = before.map(|other| !Formula::from(Question::IsText(other.clone())));
                 Formula::all(absent.chain([at(path, among.clone(), negated)]))
             }))
         };
-        Ok(Sides { yes: side(false), no: side(true) })
+        Sides { yes: side(false), no: side(true) }
     }
 }
 

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::not;
 use super::{
-    Around, Checker, Facts, Glob, Kind, NoFormula, OneOrMany, Reasons, Sides, Truth, Word, any_of,
-    quoted, selector,
+    Around, Checker, Facts, Glob, Kind, OneOrMany, Reasons, Sides, Truth, Word, any_of, quoted,
+    selector,
 };
 
 /// The plural that the request addresses.
@@ -41,7 +41,7 @@ impl Word for ResourceName {
         format!("the resource is {}{globs}", not(negated))
     }
 
-    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
-        Ok(Sides::known(self.resource.iter().any(|glob| glob.matches(kind.plural))))
+    fn sides(&self, kind: Kind<'_>) -> Sides {
+        Sides::known(self.resource.iter().any(|glob| glob.matches(kind.plural)))
     }
 }

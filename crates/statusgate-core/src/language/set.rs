@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{AnyPointer, Around, Facts, Kind, NoFormula, Question, Reasons, Sides, Truth, Word};
+use super::{AnyPointer, Around, Facts, Kind, Question, Reasons, Sides, Truth, Word};
 
 /// A field that is present and not null, "", [] or {}.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,10 +29,10 @@ impl Word for Set {
         format!("{} is {}set", self.set.field(), not(negated))
     }
 
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+    fn sides(&self, _: Kind<'_>) -> Sides {
         if self.set.may_have_index() {
-            return Err(self.no_formula());
+            return self.foreign();
         }
-        Ok(Sides::of(Question::Set((*self.set).clone()).into()))
+        Sides::of(Question::Set((*self.set).clone()).into())
     }
 }

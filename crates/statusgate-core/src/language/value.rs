@@ -10,8 +10,8 @@ use super::formula::{self, Comparison};
 use super::reference::number;
 use super::words::not;
 use super::{
-    Around, Bound, Facts, Kind, NoFormula, OneOrMany, Operand, Pattern, Question, Reasons,
-    Reference, Scalar, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
+    Around, Bound, Facts, Kind, OneOrMany, Operand, Pattern, Question, Reasons, Reference, Scalar,
+    Sides, Truth, Word, any_of, quoted, quoted_if_odd,
 };
 use crate::model::{Json, is_before_write, order, parse_rfc3339, same, same_number};
 
@@ -265,48 +265,58 @@ impl Word for Value {
         }
     }
 
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+    fn sides(&self, _: Kind<'_>) -> Sides {
         let pointer = |reference: &Reference| match reference {
-            Reference::Field(path) if !path.may_have_index() => Ok((**path).clone()),
-            _ => Err(self.no_formula()),
+            Reference::Field(path) if !path.may_have_index() => Some((**path).clone()),
+            _ => None,
         };
-        let path = pointer(&self.reference)?;
-        let is = |wanted: &[Scalar]| {
-            let among: Vec<_> = wanted.iter().map(|scalar| scalar.value().clone()).collect();
-            let question = |negated| {
-                let (path, among) = (path.clone(), among.clone());
-                Question::Value { path, among, negated, text: false }.into()
+        let sides = || {
+            let path = pointer(&self.reference)?;
+            let is = |wanted: &[Scalar]| {
+                let among: Vec<_> = wanted.iter().map(|scalar| scalar.value().clone()).collect();
+                let question = |negated| {
+                    let (path, among) = (path.clone(), among.clone());
+                    Question::Value { path, among, negated, text: false }.into()
+                };
+                Sides { yes: question(false), no: question(true) }
             };
-            Sides { yes: question(false), no: question(true) }
-        };
-        let compared = |bound: &Bound, yes, no| {
-            let bound = match bound {
-                Bound::Number(number) => formula::Bound::Number(number.clone()),
-                Bound::Of(operand) => formula::Bound::At(pointer(&operand.0)?),
+            let compared = |bound: &Bound, yes, no| {
+                let bound = match bound {
+                    Bound::Number(number) => formula::Bound::Number(number.clone()),
+                    Bound::Of(operand) => formula::Bound::At(pointer(&operand.0)?),
+                };
+                let question = |how| Question::Compare(path.clone(), how, bound.clone()).into();
+                Some(Sides { yes: question(yes), no: question(no) })
             };
-            let question = |how| Question::Compare(path.clone(), how, bound.clone()).into();
-            Ok(Sides { yes: question(yes), no: question(no) })
+            match self {
+                Self { is: Some(wanted), .. } => Some(is(wanted)),
+                Self { is_not: Some(unwanted), .. } => Some(!is(unwanted)),
+                Self { set: Some(set), .. } => {
+                    let sides = Sides::of(Question::Set(path).into());
+                    Some(if *set { sides } else { !sides })
+                }
+                Self { matches: Some(pattern), .. } => {
+                    let question = |negated| {
+                        let (path, pattern) = (path.clone(), pattern.clone());
+                        Question::Matches { path, pattern, negated }.into()
+                    };
+                    Some(Sides { yes: question(false), no: question(true) })
+                }
+                Self { equals: Some(other), .. } => {
+                    let other = pointer(&other.0)?;
+                    let question = |same| Question::Same(path.clone(), other.clone(), same).into();
+                    Some(Sides { yes: question(true), no: question(false) })
+                }
+                Self { at_least: Some(least), .. } => {
+                    compared(least, Comparison::AtLeast, Comparison::Less)
+                }
+                Self { at_most: Some(most), .. } => {
+                    compared(most, Comparison::AtMost, Comparison::More)
+                }
+                _ => None,
+            }
         };
-        match self {
-            Self { is: Some(wanted), .. } => Ok(is(wanted)),
-            Self { is_not: Some(unwanted), .. } => Ok(!is(unwanted)),
-            Self { set: Some(set), .. } => {
-                let sides = Sides::of(Question::Set(path).into());
-                Ok(if *set { sides } else { !sides })
-            }
-            Self { equals: Some(other), .. } => {
-                let other = pointer(&other.0)?;
-                let question = |same| Question::Same(path.clone(), other.clone(), same).into();
-                Ok(Sides { yes: question(true), no: question(false) })
-            }
-            Self { at_least: Some(least), .. } => {
-                compared(least, Comparison::AtLeast, Comparison::Less)
-            }
-            Self { at_most: Some(most), .. } => {
-                compared(most, Comparison::AtMost, Comparison::More)
-            }
-            _ => Err(self.no_formula()),
-        }
+        sides().unwrap_or_else(|| self.foreign())
     }
 
     fn is_about_element(&self) -> bool {

@@ -6,9 +6,19 @@ mod part;
 use literal::{is_identifier, is_in, literal, not_in, number, quoted};
 use part::{Part, Shape, add, joined};
 
-use super::sign;
+use super::pattern::re2;
+use super::{relation, sign};
 use crate::language::formula::{Bound, Formula, List, Question};
 use crate::model::{Pointer, Schema};
+
+/// Whether CEL can ask this.
+pub(super) fn can_ask(question: &Question) -> bool {
+    match question {
+        Question::Foreign(_) => false,
+        Question::Matches { pattern, .. } => re2(pattern).is_some(),
+        _ => true,
+    }
+}
 
 /// How a tool shows an object to CEL, and which fields the object can have.
 #[derive(Clone, Copy, Debug)]
@@ -81,14 +91,12 @@ impl Cel<'_> {
         self.reach(self.root, path.tokens())
     }
 
-    /// Whether the number at a place that is there is below `metadata.generation`.
-    fn behind(&self, at: &str) -> [String; 3] {
+    /// How the number at a place that is there relates to `metadata.generation`.
+    fn observed(&self, at: &str, relation: Option<&str>) -> Vec<String> {
         let newest = self.metadata("generation");
-        [
-            format!("has({newest})"),
-            format!("type({at}) == type({newest})"),
-            format!("{at} < {newest}"),
-        ]
+        let mut tests = vec![format!("has({newest})"), format!("type({at}) == type({newest})")];
+        tests.extend(relation.map(|relation| format!("{at} {relation} {newest}")));
+        tests
     }
 }
 
@@ -102,6 +110,9 @@ struct FormulaWriter<'w> {
     /// The names from the element to its conditions.
     inner: &'w [String],
 }
+
+/// Each RFC 3339 time matches this.
+const DATE: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T";
 
 /// The variable of an element.
 const ELEMENT: &str = "p";
@@ -203,6 +214,9 @@ impl<'w> FormulaWriter<'w> {
                     (true, false) => vec![not_in(&cel.any(at), and("null"))],
                 })
             }
+            Question::IsText(path) => {
+                with(cel.field(path), &|at| vec![format!("type({at}) == type('')")])
+            }
             Question::Same(one, other, same) => {
                 let (mut parts, one) = cel.field(one);
                 let equal = if *same { "==" } else { "!=" };
@@ -235,16 +249,46 @@ impl<'w> FormulaWriter<'w> {
             Question::Set(path) => with(cel.field(path), &|at| {
                 vec![not_in(&cel.any(at), ["null", "''", "[]", "{}"].map(str::to_owned))]
             }),
-            Question::Behind(path) => with(cel.field(path), &|at| cel.behind(at).to_vec()),
-            Question::BehindAsText(path) => with(cel.field(path), &|at| {
+            Question::Matches { path, pattern, negated } => {
+                let pattern = quoted(&re2(pattern).unwrap_or_default());
+                let not = if *negated { "!" } else { "" };
+                with(cel.field(path), &|at| {
+                    let at = cel.any(at);
+                    vec![format!("type({at}) == type('')"), format!("{not}{at}.matches({pattern})")]
+                })
+            }
+            Question::Unsure(one, other) => {
+                let (mut parts, one) = cel.field(one);
+                parts.extend(with(cel.field(other), &|other| {
+                    let (one, other) = (cel.any(&one), cel.any(other));
+                    let is_text = |at: &str| format!("type({at}) == type('')");
+                    let is_date = |at: &str| format!("{at}.matches('{DATE}')");
+                    let is_other = format!("{one} != {other}");
+                    vec![is_text(&one), is_text(&other), is_other, is_date(&one), is_date(&other)]
+                }));
+                parts
+            }
+            Question::Longer(path, least) => with(cel.field(path), &|at| {
+                let (any, list) = (cel.any(at), cel.any("[]"));
+                vec![format!("type({any}) == type({list})"), format!("size({any}) >= {least}")]
+            }),
+            Question::Observed { path, among, text: false } => {
+                with(cel.field(path), &|at| cel.observed(at, relation(among)))
+            }
+            Question::Observed { path, among, text: true } => with(cel.field(path), &|at| {
                 let newest = cel.metadata("generation");
-                vec![
+                let mut tests = vec![
                     format!("has({newest})"),
                     format!("type({at}) == type('')"),
-                    format!("{at}.matches('^[0-9]{{1,18}}$')"),
-                    format!("int({at}) < {newest}"),
-                ]
+                    format!("{at}.matches('^(0|-?[1-9][0-9]{{0,17}})$')"),
+                ];
+                tests.extend(
+                    relation(among).map(|relation| format!("int({at}) {relation} {newest}")),
+                );
+                tests
             }),
+            // Only a program without such questions is written.
+            Question::Foreign(_) => vec![Part::call("false".to_owned())],
         }
     }
 
@@ -263,7 +307,7 @@ impl<'w> FormulaWriter<'w> {
     /// That a condition did not observe an older generation.
     fn fresh(&self, list: &List) -> Option<String> {
         let path = list.member("observedGeneration", self.place);
-        let behind = || self.cel.behind("e.observedGeneration").join(" && ");
+        let behind = || self.cel.observed("e.observedGeneration", Some("<")).join(" && ");
         self.cel
             .schema
             .pruned(&path)

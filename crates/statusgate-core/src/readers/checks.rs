@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::cel::Cel;
+use super::cel::{self, Cel};
 use super::program::Clause;
 use super::{Program, Readable, Reader};
 use crate::engine::HealthStatus;
@@ -30,6 +30,7 @@ pub(super) fn flux(kinds: &[Readable]) -> String {
 
 /// `failed` and `current` of Flux, which asks for them in this order.
 pub fn flux_expressions(program: &Program) -> (Option<String>, String) {
+    let program = program.asking(cel::can_ask);
     let cel = Cel { root: "", typed: false, schema: &program.schema };
     let is_own = |clause: &Clause| is_read_by_flux(clause);
     let is_failure = |clause: &Clause| clause.health.is_final_failure();
@@ -48,7 +49,7 @@ fn is_read_by_flux(clause: &Clause) -> bool {
 /// The field of a stale clause.
 pub(super) fn observed_generation(clause: &Clause) -> Option<&Pointer> {
     match &clause.when {
-        Formula::Ask(Question::Behind(path) | Question::BehindAsText(path)) => Some(path),
+        Formula::Ask(Question::Observed { path, .. }) if clause.rule.is_none() => Some(path),
         _ => None,
     }
 }
@@ -57,7 +58,9 @@ pub(super) fn observed_generation(clause: &Clause) -> Option<&Pointer> {
 pub(super) fn flux_gaps(kind: &Readable) -> Vec<String> {
     let Some((version, program)) = kind.versions.last() else { return Vec::new() };
     let mut gaps = Vec::new();
-    let is_text = |clause: &&Clause| matches!(clause.when, Formula::Ask(Question::BehindAsText(_)));
+    let is_text = |clause: &&Clause| {
+        matches!(clause.when, Formula::Ask(Question::Observed { text: true, .. }))
+    };
     let is_there = |clause: &&Clause| clause.when.under(&program.schema) != Formula::NEVER;
     if program.clauses.iter().filter(is_text).filter(is_there).any(is_read_by_flux) {
         gaps.push("Flux reports an error if status.observedGeneration is a string".to_owned());
@@ -109,6 +112,7 @@ pub(super) fn kro(kinds: &[Readable]) -> String {
 
 /// Whether the object in a variable is current, with its stale clause.
 pub fn current(program: &Program, root: &str, typed: bool) -> String {
+    let program = program.asking(cel::can_ask);
     let cel = Cel { root, typed, schema: &program.schema };
     cel.expression(&program.gives(is_current, |_| false))
 }

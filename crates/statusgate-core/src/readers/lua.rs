@@ -1,21 +1,23 @@
 //! Argo CD: a Lua script for each kind.
 //!
 //! Argo CD has Lua 5.1 without libraries for strings and numbers. It decides about deletion before it runs a script, and decodes null
-//! as nil. The script is a translation of the [`Program`], clause by clause.
+//! as nil. It drops null from lists, and [] is {} in Lua. The script is a translation of the [`Program`], clause by clause.
 
 use std::fmt::Write;
 
-use indexmap::IndexMap;
-use serde_json::Value;
+use indexmap::{IndexMap, IndexSet};
+use serde_json::{Number, Value};
 
+use super::pattern::{Text, texts};
 use super::{Program, Readable, Witness, in_group, sign};
 use crate::engine::HealthStatus;
 use crate::language::formula::{Bound, Formula, List, Question};
+use crate::language::{Observed, Pattern};
 use crate::model::Pointer;
 use crate::readers::program::{Clause, Evidence, Reason};
 
 /// The functions that a script may need. Each uses only those before it.
-const HELPERS: [&str; 9] = [
+const HELPERS: [&str; 13] = [
     "local function at(value, ...)
   for _, name in ipairs({...}) do
     if type(value) ~= \"table\" then return nil end
@@ -38,6 +40,40 @@ end
     if value == other then return true end
   end
   return false
+end
+",
+    "-- Without a library for strings, only numbers in base 36 ignore the case of letters.
+local function anycase(value, ...)
+  for _, word in ipairs({...}) do
+    if type(value) == \"string\" and #value == #word and tonumber(value, 36) == tonumber(word, 36) then return true end
+  end
+  return false
+end
+",
+    "local function same(one, other)
+  if type(one) ~= \"table\" or type(other) ~= \"table\" then return one == other end
+  for name, value in pairs(one) do
+    if not same(value, other[name]) then return false end
+  end
+  for name in pairs(other) do
+    if one[name] == nil then return false end
+  end
+  return true
+end
+",
+    "-- A time has 20 letters or more, and begins with a digit. Here, [] is {}.
+local function unsure(one, other)
+  local function time(value) return type(value) == \"string\" and #value >= 20 and value >= \"0\" and value < \":\" end
+  local function empty(value) return type(value) == \"table\" and next(value) == nil end
+  return one ~= other and (time(one) and time(other) or empty(one) and empty(other))
+end
+",
+    "local function observed(value)
+  local number, generation = tonumber(value), at(obj, \"metadata\", \"generation\")
+  if number == nil or number % 1 ~= 0 or generation == nil then return nil end
+  if type(value) == \"string\" and tostring(number) ~= value then return nil end
+  if number < generation then return \"behind\" end
+  return number > generation and \"ahead\" or \"current\"
 end
 ",
     "local function older(observed)
@@ -72,6 +108,25 @@ end
 end
 ",
 ];
+
+/// Whether a script can ask this.
+pub(super) fn can_ask(question: &Question) -> bool {
+    let is_exact = |number: &Number| {
+        number.is_f64() || number.as_i64().is_some_and(|number| number.unsigned_abs() <= EXACT)
+    };
+    match question {
+        Question::Foreign(_) => false,
+        Question::Matches { pattern, .. } => texts(pattern).is_some(),
+        Question::Value { among, .. } => {
+            among.iter().all(|value| value.as_number().is_none_or(is_exact))
+        }
+        Question::Compare(_, _, Bound::Number(bound)) => is_exact(bound),
+        _ => true,
+    }
+}
+
+/// A number of Lua is a float, which knows each integer up to here.
+const EXACT: u64 = 1 << 53;
 
 /// The key of each kind in the ConfigMap of Argo CD.
 pub(super) fn config_map(kinds: &[Readable]) -> String {
@@ -110,6 +165,7 @@ pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
 
 /// The script of a kind. Objects in a version without a program count as those of the last one.
 pub fn script(kind: &Readable) -> String {
+    let kind = kind.asking(can_ask);
     let mut bodies: IndexMap<String, Vec<String>> = IndexMap::new();
     for (version, program) in &kind.versions {
         let versions = bodies.entry(Script::default().body(program)).or_default();
@@ -123,7 +179,8 @@ pub fn script(kind: &Readable) -> String {
     }
     text.extend(last.map(|(body, _)| body));
     let mut head = format!("-- {}\n", kind.origin());
-    for gap in kind.gaps() {
+    let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
+    for gap in gaps.collect::<IndexSet<String>>() {
         let _ = writeln!(head, "-- {gap}");
     }
     with_helpers(&text, &head)
@@ -133,7 +190,7 @@ pub fn script(kind: &Readable) -> String {
 fn with_helpers(body: &str, head: &str) -> String {
     let mut text = body.to_owned();
     for helper in HELPERS.iter().rev() {
-        let name = helper.trim_start_matches("local function ");
+        let (_, name) = helper.split_once("local function ").unwrap_or_default();
         let name = name.split('(').next().unwrap_or_default();
         let calls = |text: &str| {
             let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -193,6 +250,7 @@ impl Script {
     fn reason(&mut self, clause: &Clause) -> String {
         match &clause.reason {
             Reason::Text(text) => quote(text),
+            Reason::LeftOut(_) => quote(&clause.gap().unwrap_or_default()),
             Reason::Conditions(evidence) => {
                 let otherwise = quote(clause.rule.as_deref().unwrap_or_default());
                 self.evidence(evidence, &otherwise)
@@ -290,10 +348,25 @@ impl Script {
                 let parts: Vec<String> = is_there.into_iter().chain(test).collect();
                 all(parts.join(" and "))
             }
+            Question::IsText(path) => {
+                all(format!("type({}) == \"string\"", at("obj", path.tokens())))
+            }
             Question::Same(one, other, same) => {
                 let (one, other) = (at("obj", one.tokens()), at("obj", other.tokens()));
-                let is = if *same { "==" } else { "~=" };
-                all(format!("{one} ~= nil and {other} ~= nil and {one} {is} {other}"))
+                let not = if *same { "" } else { "not " };
+                all(format!("{one} ~= nil and {other} ~= nil and {not}same({one}, {other})"))
+            }
+            Question::Unsure(one, other) => {
+                call(format!("unsure({}, {})", at("obj", one.tokens()), at("obj", other.tokens())))
+            }
+            Question::Matches { path, pattern, negated } => {
+                let value = at("obj", path.tokens());
+                match (is_one_of(&value, pattern), negated) {
+                    (is_one, true) => {
+                        all(format!("type({value}) == \"string\" and not ({is_one})"))
+                    }
+                    (is_one, false) => (is_one, Around::Or),
+                }
             }
             Question::Compare(path, how, bound) => {
                 let value = at("obj", path.tokens());
@@ -309,9 +382,26 @@ impl Script {
                 all(format!("type({value}) == \"number\" and {also}{value} {how} {bound}"))
             }
             Question::Set(path) => call(format!("set({})", at("obj", path.tokens()))),
-            Question::Behind(path) | Question::BehindAsText(path) => {
+            Question::Longer(path, least) => {
+                let value = at("obj", path.tokens());
+                all(format!("type({value}) == \"table\" and #{value} >= {least}"))
+            }
+            Question::Observed { path, among, text: false } if *among == [Observed::Behind] => {
                 call(format!("older(tonumber({}))", at("obj", path.tokens())))
             }
+            Question::Observed { path, among, .. } => {
+                let value = format!("observed({})", at("obj", path.tokens()));
+                match among.as_slice() {
+                    [one] => all(format!("{value} == {}", quote(one.name()))),
+                    several => {
+                        let names: Vec<String> =
+                            several.iter().map(|one| quote(Observed::name(*one))).collect();
+                        call(format!("among({value}, {})", names.join(", ")))
+                    }
+                }
+            }
+            // Only a program without such questions is written.
+            Question::Foreign(_) => call("false".to_owned()),
         }
     }
 
@@ -324,6 +414,21 @@ impl Script {
             self.lists.len() - 1
         }))
     }
+}
+
+/// Whether a value is a text that matches a pattern of words.
+fn is_one_of(value: &str, pattern: &Pattern) -> String {
+    let (mut exact, mut any_case) = (String::new(), String::new());
+    for text in texts(pattern).unwrap_or_default() {
+        let _ = match text {
+            Text::Exact(text) => write!(exact, ", {}", quote(&text)),
+            Text::AnyCase(text) => write!(any_case, ", {}", quote(&text)),
+        };
+    }
+    let calls = [("among", exact), ("anycase", any_case)];
+    let calls = calls.iter().filter(|(_, texts)| !texts.is_empty());
+    let calls: Vec<String> = calls.map(|(name, texts)| format!("{name}({value}{texts})")).collect();
+    calls.join(" or ")
 }
 
 /// What a formula is a part of; each binds more than those before it.
@@ -344,7 +449,7 @@ fn at(root: &str, names: &[String]) -> String {
 }
 
 /// The word of Argo CD for a health.
-pub(crate) const fn argo_cd(health: HealthStatus) -> &'static str {
+pub const fn argo_cd(health: HealthStatus) -> &'static str {
     match health {
         HealthStatus::Current => "Healthy",
         HealthStatus::InProgress | HealthStatus::Terminating => "Progressing",

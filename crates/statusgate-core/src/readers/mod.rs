@@ -5,13 +5,15 @@
 mod cel;
 pub mod checks;
 pub mod lua;
+mod pattern;
 pub mod program;
 pub mod wait;
 mod witness;
 
 use indexmap::IndexSet;
 
-use crate::language::formula::Comparison;
+use crate::language::Observed;
+use crate::language::formula::{Comparison, Question};
 
 pub use program::Program;
 pub use witness::Witness;
@@ -59,11 +61,12 @@ impl Readable {
         in_group(&self.group, version)
     }
 
-    /// What no reader can express.
-    pub fn gaps(&self) -> Vec<String> {
-        let gaps = self.versions.iter().flat_map(|(_, program)| &program.gaps);
-        let gaps: IndexSet<&String> = gaps.collect();
-        gaps.into_iter().cloned().collect()
+    /// The kind with the programs in a language that cannot ask all questions.
+    fn asking(&self, can_ask: fn(&Question) -> bool) -> Self {
+        let versions = self.versions.iter();
+        let versions =
+            versions.map(|(version, program)| (version.clone(), program.asking(can_ask)));
+        Self { versions: versions.collect(), ..self.clone() }
     }
 
     /// Where the health comes from: `convention cert-manager, statusgate 0.1.0`.
@@ -79,13 +82,23 @@ impl Readable {
 impl Reader {
     /// What this reader cannot express.
     pub fn gaps(self, kind: &Readable) -> Vec<String> {
-        let mut gaps = kind.gaps();
+        let kind = kind.asking(self.can_ask());
+        let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
+        let mut gaps: IndexSet<String> = gaps.collect();
         match self {
-            Self::Flux => gaps.extend(checks::flux_gaps(kind)),
-            Self::Wait => gaps.extend(wait::gap(kind).map(str::to_owned)),
+            Self::Flux => gaps.extend(checks::flux_gaps(&kind)),
+            Self::Wait => gaps.extend(wait::gap(&kind).map(str::to_owned)),
             Self::ArgoCd | Self::AutoReady | Self::Kro => {}
         }
-        gaps
+        gaps.into_iter().collect()
+    }
+
+    /// Whether this reader can ask a question.
+    fn can_ask(self) -> fn(&Question) -> bool {
+        match self {
+            Self::ArgoCd => lua::can_ask,
+            Self::Flux | Self::AutoReady | Self::Kro | Self::Wait => cel::can_ask,
+        }
     }
 
     /// All.
@@ -121,6 +134,20 @@ const fn sign(how: Comparison) -> &'static str {
         Comparison::Less => "<",
         Comparison::AtMost => "<=",
         Comparison::More => ">",
+    }
+}
+
+/// The operator that compares an observedGeneration with the newest generation. `None` if each relation is admissible.
+fn relation(among: &[Observed]) -> Option<&'static str> {
+    let has = |relation| among.contains(&relation);
+    match [Observed::Behind, Observed::Current, Observed::Ahead].map(has) {
+        [true, true, true] | [false, false, false] => None,
+        [true, false, false] => Some("<"),
+        [true, true, false] => Some("<="),
+        [false, true, false] => Some("=="),
+        [false, true, true] => Some(">="),
+        [false, false, true] => Some(">"),
+        [true, false, true] => Some("!="),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::engine::HealthStatus;
 use crate::engine::health::{NO_RULE, STALE};
-use crate::language::formula::{Formula, Kind, List, NoFormula, Question};
-use crate::language::{AnyWord, Condition, ConditionOf, Phase, Predicate};
+use crate::language::formula::{Formula, Kind, List, Question};
+use crate::language::{AnyWord, Condition, ConditionOf, Observed, Phase, Predicate};
 use crate::model::{Pointer, Resource, Schema};
 use crate::policy::FieldType;
 use crate::policy::convention::{Convention, Health, HealthClass, HealthRule};
@@ -18,8 +18,6 @@ pub struct Program {
     pub clauses: Vec<Clause>,
     /// The schema of the objects.
     pub schema: Schema,
-    /// What is left out: the rules without a formula.
-    pub gaps: Vec<String>,
 }
 
 /// A health, and when an object has it.
@@ -40,6 +38,8 @@ pub struct Clause {
 pub enum Reason {
     /// This text.
     Text(String),
+    /// The rule is left out, because a language cannot ask this. The health is unknown.
+    LeftOut(String),
     /// The text of the first of these conditions that has one, otherwise the name of the rule.
     Conditions(Vec<Evidence>),
     /// The text at this path, otherwise the phase, which is the first text at the other paths.
@@ -61,23 +61,51 @@ impl Program {
         let health = convention.health.as_deref()?;
         let paths: Vec<Pointer> =
             convention.phase.iter().flat_map(|rules| rules.paths().cloned()).collect();
-        let builder = Builder { convention, health, resource, paths: &paths };
+        let observed = &health.observed_generation;
+        let mut fields = convention.fields.iter().filter(|field| *field.path == *observed);
+        let generation_is_text = fields.any(|field| field.check.kind == Some(FieldType::String));
+        let builder = Builder { convention, health, resource, paths: &paths, generation_is_text };
         let mut program = Self {
             convention: convention.name.clone(),
             clauses: Vec::new(),
             schema: Schema::free(),
-            gaps: Vec::new(),
         };
         let (early, late): (Vec<_>, Vec<_>) =
             health.rules.iter().partition(|rule| rule.even_if_stale);
-        program.add(&builder, early);
+        program.clauses.extend(early.into_iter().flat_map(|rule| builder.clauses(rule)));
         program.clauses.push(builder.stale());
-        program.add(&builder, late);
+        program.clauses.extend(late.into_iter().flat_map(|rule| builder.clauses(rule)));
         program.clauses.push(fixed(Formula::ALWAYS, health.default, NO_RULE));
-        program.clauses.retain(|clause| clause.when != Formula::NEVER);
-        let last = program.clauses.iter().position(|clause| clause.when == Formula::ALWAYS);
-        program.clauses.truncate(last.map_or(program.clauses.len(), |last| last + 1));
-        Some(program)
+        Some(program.cut())
+    }
+
+    /// Without the clauses that never decide.
+    fn cut(mut self) -> Self {
+        self.clauses.retain(|clause| clause.when != Formula::NEVER);
+        let last = self.clauses.iter().position(|clause| clause.when == Formula::ALWAYS);
+        self.clauses.truncate(last.map_or(self.clauses.len(), |last| last + 1));
+        self
+    }
+
+    /// The program in a language that cannot ask all questions. Where a rule that is left out may apply, the health is
+    /// unknown.
+    pub(super) fn asking(&self, can_ask: fn(&Question) -> bool) -> Self {
+        let clause = |clause: &Clause| match clause.questions().iter().find(|ask| !can_ask(ask)) {
+            None => clause.clone(),
+            Some(question) => Clause {
+                rule: clause.rule.clone(),
+                when: clause.when.possible(&can_ask),
+                health: UNKNOWN,
+                reason: Reason::LeftOut(question.words()),
+            },
+        };
+        let clauses = self.clauses.iter().map(clause).collect();
+        Self { clauses, schema: self.schema.clone(), convention: self.convention.clone() }.cut()
+    }
+
+    /// The rules that are left out.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = String> {
+        self.clauses.iter().filter_map(Clause::gap)
     }
 
     /// That the health is wanted, for objects of the schema, without some clauses.
@@ -98,18 +126,38 @@ impl Program {
             }
         })
     }
+}
 
-    fn add(&mut self, builder: &Builder<'_>, rules: Vec<&HealthRule>) {
-        for rule in rules {
-            match builder.clauses(rule) {
-                Ok(clauses) => self.clauses.extend(clauses),
-                Err(NoFormula(word)) => {
-                    self.gaps.push(format!("the rule {} is left out: {word}", rule.name));
-                }
+impl Clause {
+    fn questions(&self) -> Vec<&Question> {
+        let mut questions = self.when.questions();
+        if let Reason::Conditions(evidence) = &self.reason {
+            evidence.iter().for_each(|evidence| evidence.collect(&mut questions));
+        }
+        questions
+    }
+
+    /// That its rule is left out, if it is.
+    pub(super) fn gap(&self) -> Option<String> {
+        let Reason::LeftOut(words) = &self.reason else { return None };
+        let rule = self.rule.as_deref().unwrap_or_default();
+        Some(format!("the rule {rule} is left out: {words}"))
+    }
+}
+
+impl Evidence {
+    fn collect<'e>(&'e self, found: &mut Vec<&'e Question>) {
+        if let Self::First(alternatives) = self {
+            for (holds, evidence) in alternatives {
+                found.extend(holds.questions());
+                evidence.iter().for_each(|evidence| evidence.collect(found));
             }
         }
     }
 }
+
+/// The health if a rule may apply.
+const UNKNOWN: HealthClass = HealthClass { is: HealthStatus::Unknown, retried: false };
 
 /// What all rules of a program share.
 struct Builder<'c> {
@@ -117,26 +165,29 @@ struct Builder<'c> {
     health: &'c Health,
     resource: &'c Resource<'c>,
     paths: &'c [Pointer],
+    generation_is_text: bool,
 }
 
 impl Builder<'_> {
     fn stale(&self) -> Clause {
-        let path = &self.health.observed_generation;
-        let mut fields = self.convention.fields.iter().filter(|field| *field.path == *path);
-        let is_text = fields.any(|field| field.check.kind == Some(FieldType::String));
-        let question = if is_text { Question::BehindAsText } else { Question::Behind };
-        fixed(question(path.clone()).into(), HealthStatus::InProgress, STALE)
+        let question = Question::Observed {
+            path: self.health.observed_generation.clone(),
+            among: vec![Observed::Behind],
+            text: self.generation_is_text,
+        };
+        fixed(question.into(), HealthStatus::InProgress, STALE)
     }
 
-    fn clauses(&self, rule: &HealthRule) -> Result<Vec<Clause>, NoFormula> {
-        match (&rule.when, rule.class()) {
-            (Some(when), Some(class)) => Ok(self.clause(rule, when, class)?.into_iter().collect()),
-            _ => self.phase_clauses(rule),
-        }
+    fn clauses(&self, rule: &HealthRule) -> Vec<Clause> {
+        let (Some(when), Some(class)) = (&rule.when, rule.class()) else {
+            return self.phase_clauses(rule);
+        };
+        let Some(clause) = self.clause(rule, when, class) else { return Vec::new() };
+        clause.unsure().into_iter().chain([clause]).collect()
     }
 
     /// One clause for each health.
-    fn phase_clauses(&self, rule: &HealthRule) -> Result<Vec<Clause>, NoFormula> {
+    fn phase_clauses(&self, rule: &HealthRule) -> Vec<Clause> {
         let mut classes: Vec<(HealthClass, Vec<String>)> = Vec::new();
         for (name, class) in &self.health.phases {
             match classes.iter_mut().find(|(known, _)| known == class) {
@@ -146,29 +197,21 @@ impl Builder<'_> {
         }
         let clause = |(health, names): (HealthClass, Vec<String>)| {
             let is_one = Predicate::from(Phase { phase: names.into_iter().collect() });
-            Ok(Clause {
+            Clause {
                 rule: Some(rule.name.to_string()),
-                when: is_one.sides(self.kind(None))?.yes,
+                when: is_one.sides(self.kind(None)).yes,
                 health,
                 reason: Reason::Phase(self.health.message.clone(), self.paths.to_vec()),
-            })
+            }
         };
         classes.into_iter().map(clause).collect()
     }
 
     /// The clause of a predicate; `None` if objects of this version do not have its list.
-    fn clause(
-        &self,
-        rule: &HealthRule,
-        when: &Predicate,
-        health: HealthClass,
-    ) -> Result<Option<Clause>, NoFormula> {
+    fn clause(&self, rule: &HealthRule, when: &Predicate, health: HealthClass) -> Option<Clause> {
         let version = &self.resource.version;
         let list = match rule.list.as_deref() {
-            Some(path) => match self.convention.list_at(path, version) {
-                Some(list) => Some(list),
-                None => return Ok(None),
-            },
+            Some(path) => Some(self.convention.list_at(path, version)?),
             None => self.convention.primary_conditions(version),
         };
         let outer = list.and_then(|list| list.outer.as_ref());
@@ -177,24 +220,54 @@ impl Builder<'_> {
             None => List::At((*list.path).clone()),
         });
         let kind = self.kind(place.as_ref());
-        let mut formula = when.sides(kind)?.yes;
+        let mut formula = when.sides(kind).yes;
         if let Some(outer) = outer.filter(|_| formula != Formula::NEVER) {
-            if outer.key.is_empty() {
-                return Err(NoFormula(format!("some value of the map {}", outer.path.field())));
-            }
-            let (outer, inner) = (outer.path.clone(), outer.inner.clone());
-            formula = Formula::Some { outer, inner, of: Box::new(formula) };
+            formula = if outer.key.is_empty() {
+                Question::Foreign(format!("some value of the map {}", outer.path.field())).into()
+            } else {
+                let (outer, inner) = (outer.path.clone(), outer.inner.clone());
+                Formula::Some { outer, inner, of: Box::new(formula) }
+            };
         }
-        Ok(Some(Clause {
+        Some(Clause {
             rule: Some(rule.name.to_string()),
             when: formula,
             health,
-            reason: Reason::Conditions(evidence(when, true, kind)?),
-        }))
+            reason: Reason::Conditions(evidence(when, true, kind)),
+        })
     }
 
     fn kind<'k>(&'k self, list: Option<&'k List>) -> Kind<'k> {
-        Kind { plural: &self.resource.resource, phase: self.paths, list }
+        Kind {
+            plural: &self.resource.resource,
+            phase: self.paths,
+            list,
+            observed_generation: &self.health.observed_generation,
+            generation_is_text: self.generation_is_text,
+        }
+    }
+}
+
+impl Clause {
+    /// The clause for objects with two values that a language cannot compare.
+    fn unsure(&self) -> Option<Self> {
+        let pair = |question: &Question| match question {
+            Question::Same(one, other, _) => {
+                Some(Question::Unsure(one.clone(), other.clone()).into())
+            }
+            _ => None,
+        };
+        let pairs = Formula::any(self.when.questions().into_iter().filter_map(pair));
+        let possible = self.when.possible(&|question| !matches!(question, Question::Same(..)));
+        let when = match possible {
+            Formula::Some { outer, inner, of } => {
+                Formula::Some { outer, inner, of: Box::new(Formula::all([pairs.clone(), *of])) }
+            }
+            possible => Formula::all([pairs.clone(), possible]),
+        };
+        let reason = Reason::Text("two values may be equal in two forms".to_owned());
+        let clause = Self { rule: self.rule.clone(), when, health: UNKNOWN, reason };
+        (pairs != Formula::NEVER).then_some(clause)
     }
 }
 
@@ -205,13 +278,13 @@ fn fixed(when: Formula, is: HealthStatus, reason: &str) -> Clause {
 
 /// The conditions that decide a predicate whose answer is known, as in
 /// [`Facts::deciding`](crate::language::Facts::deciding).
-fn evidence(when: &Predicate, yes: bool, kind: Kind<'_>) -> Result<Vec<Evidence>, NoFormula> {
+fn evidence(when: &Predicate, yes: bool, kind: Kind<'_>) -> Vec<Evidence> {
     let words = when.words().iter().map(|word| (Predicate::from(word.clone()), word));
     let each = words.map(|(whole, word)| (whole, of_word(word, yes, kind)));
     deciding(each.collect(), yes, yes, kind)
 }
 
-fn of_word(word: &AnyWord, yes: bool, kind: Kind<'_>) -> Result<Vec<Evidence>, NoFormula> {
+fn of_word(word: &AnyWord, yes: bool, kind: Kind<'_>) -> Vec<Evidence> {
     let each = |parts: &[Predicate]| {
         let each = parts.iter().map(|part| (part.clone(), evidence(part, yes, kind)));
         each.collect::<Vec<_>>()
@@ -222,23 +295,23 @@ fn of_word(word: &AnyWord, yes: bool, kind: Kind<'_>) -> Result<Vec<Evidence>, N
         AnyWord::Not(word) => evidence(&word.not, !yes, kind),
         AnyWord::Condition(Condition { of: ConditionOf::Condition(name), .. }) => {
             let list = kind.list.cloned();
-            Ok(list.map(|list| Evidence::Condition(list, name.clone())).into_iter().collect())
+            list.map(|list| Evidence::Condition(list, name.clone())).into_iter().collect()
         }
-        _ => Ok(Vec::new()),
+        _ => Vec::new(),
     }
 }
 
 /// The evidence of all parts, or of the first part that has the answer.
 fn deciding(
-    parts: Vec<(Predicate, Result<Vec<Evidence>, NoFormula>)>,
+    parts: Vec<(Predicate, Vec<Evidence>)>,
     yes: bool,
     all: bool,
     kind: Kind<'_>,
-) -> Result<Vec<Evidence>, NoFormula> {
+) -> Vec<Evidence> {
     let mut alternatives: Vec<(Formula, Vec<Evidence>)> = Vec::new();
     let mut found: Vec<Evidence> = Vec::new();
     for (part, evidence) in parts {
-        let (sides, evidence) = (part.sides(kind)?, evidence?);
+        let sides = part.sides(kind);
         if all {
             found.extend(
                 evidence.into_iter().filter(|one| !found.contains(one)).collect::<Vec<_>>(),
@@ -255,9 +328,9 @@ fn deciding(
     }
     match alternatives.split_first() {
         Some(((_, first), others)) if others.iter().all(|(_, other)| other == first) => {
-            Ok(first.clone())
+            first.clone()
         }
-        Some(_) => Ok(vec![Evidence::First(alternatives)]),
-        None => Ok(found),
+        Some(_) => vec![Evidence::First(alternatives)],
+        None => found,
     }
 }

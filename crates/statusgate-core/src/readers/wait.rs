@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::checks::{comment, is_current, observed_generation};
-use super::{Program, Readable, Reader};
+use super::{Program, Readable, Reader, cel};
 use crate::language::formula::{Formula, List, Question};
+use crate::readers::program::Clause;
 
 /// The commands, with a comment for each kind.
 pub(super) fn commands(kinds: &[Readable]) -> String {
@@ -31,6 +32,7 @@ pub(super) fn gap(kind: &Readable) -> Option<&'static str> {
 /// # Errors
 /// kubectl cannot ask whether an object is current.
 pub fn argument(program: &Program) -> Result<String, &'static str> {
+    let program = program.asking(cel::can_ask);
     let formula = program.gives(is_current, |clause| observed_generation(clause).is_some());
     match formula {
         Formula::Ask(Question::Condition {
@@ -48,14 +50,14 @@ pub fn argument(program: &Program) -> Result<String, &'static str> {
             }
         }
         Formula::Ask(Question::Value { path, among, negated: false, .. }) => {
-            let is_stale = |path| {
-                Formula::from(Question::Behind(path)).under(&program.schema) != Formula::NEVER
+            let is_stale = |clause: &Clause| {
+                observed_generation(clause).is_some()
+                    && clause.when.under(&program.schema) != Formula::NEVER
             };
-            let mut observed = program.clauses.iter().filter_map(observed_generation);
             let is_name =
                 |name: &String| name.chars().all(|character| character.is_ascii_alphanumeric());
             match among.as_slice() {
-                _ if observed.any(|path| is_stale(path.clone())) => {
+                _ if program.clauses.iter().any(is_stale) => {
                     Err("kubectl wait ignores status.observedGeneration with a jsonpath")
                 }
                 [value] if path.tokens().iter().all(is_name) => {

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::pattern::{Text, texts};
 use super::program::Clause;
-use super::{Program, in_group};
+use super::{Program, in_group, lua};
 use crate::engine::Health;
+use crate::language::Observed;
 use crate::language::formula::{Bound, Comparison, Formula, List, Question};
 use crate::model::{Object, Pointer, Resource};
 use crate::policy::convention::Convention;
@@ -47,7 +49,14 @@ impl Program {
                 decides.then_some(Witness { rule, object: draft.object, health })
             })
         };
-        self.clauses.iter().filter_map(witness).collect()
+        // After a rule that is left out, a script may answer with unknown.
+        let program = self.asking(lua::can_ask);
+        program
+            .clauses
+            .iter()
+            .take_while(|clause| clause.gap().is_none())
+            .filter_map(witness)
+            .collect()
     }
 }
 
@@ -116,9 +125,29 @@ impl Draft {
                 };
                 self.set(path, value.into());
             }
-            Question::Set(path) => self.set(path, "example".into()),
-            Question::Behind(path) => self.set(path, 1.into()),
-            Question::BehindAsText(path) => self.set(path, "1".into()),
+            Question::Set(path) | Question::IsText(path) => self.set(path, "example".into()),
+            Question::Longer(path, least) => {
+                self.set(path, std::iter::repeat_n("example", *least).collect());
+            }
+            Question::Observed { path, among, text } => {
+                let observed = match among.first() {
+                    Some(Observed::Behind) | None => 1,
+                    Some(Observed::Current) => 2,
+                    Some(Observed::Ahead) => 3,
+                };
+                let number = Value::from(observed);
+                self.set(path, if *text { number.to_string().into() } else { number });
+            }
+            Question::Matches { path, pattern, negated } => {
+                let text = texts(pattern).and_then(|texts| texts.into_iter().next());
+                let text = match text {
+                    Some(Text::Exact(text) | Text::AnyCase(text)) if !negated => text,
+                    _ => "Other".to_owned(),
+                };
+                self.set(path, text.into());
+            }
+            // The engine knows the answer.
+            Question::Unsure(..) | Question::Foreign(_) => {}
         }
     }
 
