@@ -27,7 +27,7 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --no-run
 	@# These tests wait most of the time.
 	RUST_TEST_THREADS=8 $(CARGO) test --no-fail-fast --test cluster
-	$(CARGO) test --no-fail-fast --lib --bins $(patsubst tests/%/main.rs,--test %,$(filter-out %/cluster/main.rs,$(wildcard tests/*/main.rs)))
+	$(CARGO) test --no-fail-fast --lib --bins --test claims $(patsubst tests/%/main.rs,--test %,$(filter-out %/cluster/main.rs,$(wildcard tests/*/main.rs)))
 	$(CARGO) test --doc
 
 .PHONY: test-release
@@ -38,6 +38,10 @@ test-release: ## test deploy/, the Helm chart, the alerts, the image, the page a
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute: SECONDS=60 SEED=
 	SEED="$(SEED)" hack/random-properties.sh "$(SECONDS)"
+
+.PHONY: enumerate
+enumerate: ## try what is promised on every small convention, 15 minutes: CLAIMS_SEED=
+	CLAIMS=all $(CARGO) test --test claims -- --nocapture
 
 .PHONY: fuzz
 fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= COUNTERS=targets
