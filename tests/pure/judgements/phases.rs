@@ -301,6 +301,25 @@ fn rules_about_moves_and_reasons_judge_the_phase_that_a_repair_replaces() {
         .denied_by(&["c/phase-reason", "c/phase-move"]);
 }
 
+/// The writer moved the time with the phase that the default replaced.
+#[test]
+fn a_time_that_moves_with_a_phase_that_the_default_replaces_is_not_held_against_its_writer() {
+    let convention = json!({
+        "phase": {
+            "path": "/status/phase",
+            "default": "New",
+            "transitionTime": {"path": "/status/since", "inStep": false, "moved": "Deny"},
+            "values": [{"phase": "Ready"}, {"phase": "New"}],
+        },
+    });
+    let policies = under(convention, "");
+    let stored = |phase: &str| json!({"phase": phase, "since": T0});
+    Write::of(stored("New"), json!({"since": NOW})).review(&policies).is_clean();
+    Write::of(stored("Ready"), json!({"phase": "Ready", "since": NOW}))
+        .review(&policies)
+        .denied_by(&["c/phase-transition-time"]);
+}
+
 /// A writer that knows neither the default nor the imposed phase writes its reason again.
 #[test]
 fn a_reason_is_not_held_against_a_default_or_imposed_phase() {

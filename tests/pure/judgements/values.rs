@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FAR, condition, ready, with};
+use super::{FAR, condition, with};
 use crate::support::{DELETED, T0, WITHOUT_SUBRESOURCE, Write, following, under};
 
 #[test]

@@ -53,7 +53,7 @@ pub(super) fn judge<'p>(
         if [written, stored].into_iter().all(|value| is_known(rules, value)) {
             judge_transition(rules, facts, repairs, path.field(), violations);
         }
-        judge_time(rules, facts, old, violations);
+        judge_time(rules, facts, old, repairs, violations);
     }
 }
 
@@ -151,6 +151,7 @@ fn judge_time<'p, 's>(
     rules: &'p PhaseRules,
     facts: &Facts<'s, '_>,
     old: &'s Object<'_>,
+    repairs: bool,
     violations: &mut dyn Sink<'p>,
 ) {
     let Some(time) = &rules.transition_time else { return };
@@ -168,6 +169,12 @@ fn judge_time<'p, 's>(
         stored.zip(facts.now).is_some_and(|(stored, now)| is_before_write(stored, now))
     };
     let (sanction, message) = if moved && !changed {
+        // The phase may be the stored one only because the webhook chose it. In step, it also sets the time.
+        if !time.in_step()
+            && replaces_one(rules, facts, repairs, |phase| Some(phase) != facts.old_phase)
+        {
+            return;
+        }
         (&time.moved, "moved although the phase did not change")
     } else if changed && !moved && !time.in_step() && before.is_some_and(is_kept) {
         (&time.kept, "did not move although the phase changed")
