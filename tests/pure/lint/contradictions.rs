@@ -1,6 +1,6 @@
 //! Rules that reject every status only together, and proofs that are too large.
 
-use statusgate_core::lint::{self, Kind};
+use statusgate_core::lint::{self, Kind, Remark};
 
 use super::{CONDITIONS, only, remarks, two_phases};
 use crate::support::compile;
@@ -158,11 +158,123 @@ fn conditions_that_cannot_be_written_are_reported() {
     let none = "{id: none, action: Deny, message: m, when: {member: type, is: A}}";
     assert_eq!(remarks(&each(types, none)), []);
     let needed = each("    types: {A: {missing: Deny}}\n", none);
-    assert_eq!(contradiction(&needed), ["test/none", "test/a-missing"]);
+    assert_eq!(contradiction(&needed), ["test/a-missing", "test/none"]);
     // Checks of members do not prevent a condition.
     let members = "    members: {type: {required: true}, status: {required: true, enum: ['True', 'False']}, severity: {required: true, pattern: '^x[0-9]+$'}}\n";
     let severe = "{id: severe, action: Deny, message: m, when: {member: severity, is: x1}}";
     assert_eq!(remarks(&each(members, severe)), []);
+}
+
+/// The rules of each contradiction, and a change of the convention that ends it.
+const CONTRADICTIONS: &[(&str, &[&str], (&str, &str))] = &[
+    (
+        "generation: {paths: [/status/observed], minimum: 10}
+fields: [{path: /status/observed, id: few, required: true, type: integer, maximum: 5}]",
+        &["test/few", "test/generation-minimum"],
+        ("maximum: 5", "maximum: 10"),
+    ),
+    (
+        "generation: {paths: [/status/observed], minimum: 10}
+fields: [{path: /status/observed, id: number, required: true, type: integer}]
+rules: [{id: few, path: /status/observed, action: Deny, message: m, when: {not: {field: /status/observed, atMost: 9}}}]",
+        &["test/few", "test/generation-minimum", "test/number"],
+        ("atMost: 9", "atMost: 10"),
+    ),
+    (
+        "generation: {paths: [/status/observed], aheadAtFirst: Deny}
+fields: [{path: /status/observed, id: number, required: true, type: integer}]
+rules: [{id: newest, path: /status/observed, action: Deny, message: m, when: {observed: [behind, current]}}]",
+        &["test/generation-ahead", "test/newest", "test/number"],
+        ("[behind, current]", "behind"),
+    ),
+    (
+        "conditions: [{path: /status/conditions, otherTypes: Deny, types: {Ready: {notTrue: Deny}}}]
+rules:
+  - {id: not-ready, path: /status/conditions, when: {condition: Ready, is: 'True'}, action: Deny, message: m}
+  - {id: needs, path: /status/conditions, when: {length: /status/conditions, atMost: 0}, action: Deny, message: m}",
+        &["test/condition-type-unknown", "test/needs", "test/not-ready", "test/ready-not-true"],
+        ("otherTypes: Deny, ", ""),
+    ),
+    (
+        "conditions:
+  - path: /status/conditions
+    members: {type: {required: true}, status: {required: true}}
+    otherMembers: Deny
+    each: [{id: said, action: Deny, message: m, when: {member: message, set: false}}]",
+        &["test/condition-member-unknown", "test/said"],
+        ("{required: true}}", "{required: true}, message: {type: string}}"),
+    ),
+    (
+        "conditions: [{path: /status/conditions, members: {type: {required: true}, status: {required: true}}, otherMembers: Deny}]
+rules: [{id: severe, path: /status/conditions, when: {not: {all: [{condition: Ready, present: true}, {condition: Ready, severity: Error}]}}, action: Deny, message: m}, {id: rated, path: /status/conditions, when: {condition: Ready, severity: ''}, action: Deny, message: m}]",
+        &["test/condition-member-unknown", "test/rated", "test/severe"],
+        ("{required: true}}, other", "{required: true}, severity: {type: string}}, other"),
+    ),
+    (
+        "conditions:
+  - path: /status/conditions
+    types: {Ready: {missing: Deny}}
+    each:
+      - {id: done, action: Deny, message: m, when: {member: type, is: Ready, member: status, is: 'True'}}
+rules: [{id: not-yet, path: /status/conditions, when: {condition: Ready, isNot: 'True'}, action: Deny, message: m}]"
+,
+        &["test/done", "test/not-yet", "test/ready-missing"],
+        ("isNot: 'True'", "is: 'False'"),
+    ),
+    (
+        "conditions: [{path: /status/conditions, types: {Ready: {missing: Deny, reasons: {Down: 'False'}}}}]
+rules: [{id: down, path: /status/conditions, when: {not: {all: [{condition: Ready, is: 'True'}, {condition: Ready, reason: Down}]}}, action: Deny, message: m}, {id: why, path: /status/conditions, when: {condition: Ready, reason: ''}, action: Deny, message: m}]",
+        &["test/down", "test/ready-missing", "test/ready-reason", "test/why"],
+        ("Down: 'False'", "Down: ['False', 'True']"),
+    ),
+    (
+        "phase:
+  path: /status/phase
+  reason: {path: /status/reason, action: Deny}
+  values: [{phase: Up, reasons: [Started]}]
+fields: [{path: /status/reason, id: why, required: true, enum: [Stopped]}]
+rules: [{id: known, path: /status/reason, when: {not: {phase: Up}}, action: Deny, message: m}]",
+        &["test/known", "test/phase-reason", "test/why"],
+        ("[Started]", "[Started, Stopped]"),
+    ),
+    (
+        "conditions:
+  - path: /status/conditions
+    transitionTime: {member: lastTransitionTime}
+    each: [{id: later, action: Deny, message: m, when: {not: {member: lastTransitionTime, future: true}}}, {id: timed, action: Deny, message: m, when: {member: lastTransitionTime, set: false}}]",
+        &["test/later", "test/timed", "test/transition-time-future"],
+        ("{member: lastTransitionTime}", "{member: lastTransitionTime, skewSeconds: 900}"),
+    ),
+    (
+        "conditions: [{path: /status/conditions, otherTypes: Deny, types: {Ready: {present: Deny}, Failed: {present: {when: {deleting: false}, action: Deny}}}}]",
+        &["test/condition-type-unknown", "test/failed-present", "test/ready-present"],
+        ("deleting: false", "deleting: true"),
+    ),
+    (
+        "conditions: [{path: /status/conditions, maxItems: 0}]",
+        &["test/conditions-length"],
+        ("maxItems: 0", "maxItems: 1"),
+    ),
+];
+
+#[test]
+fn every_kind_of_rule_that_can_reject_is_part_of_a_contradiction() {
+    for (spec, rules, (part, instead)) in CONTRADICTIONS {
+        let found = remarks(spec);
+        let faults: Vec<&Remark> = found.iter().filter(|remark| remark.kind.is_fault()).collect();
+        assert_eq!(faults.len(), 1, "{spec}\n{found:#?}");
+        assert_eq!(
+            (faults[0].kind, faults[0].rules.as_slice()),
+            (
+                Kind::Contradiction,
+                &*rules.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>()
+            ),
+            "{spec}"
+        );
+        let changed = spec.replace(part, instead);
+        assert_ne!(changed, *spec);
+        assert_eq!(remarks(&changed), [], "{changed}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Policies, in addition to their conventions.
 
-use statusgate_core::lint::{Kind, Remark};
+use statusgate_core::lint::{self, Kind, Remark};
 
-use super::{document, lint_policy};
+use super::{document, lint_policy, remarks};
 use crate::support::{compile, examples, policy};
 
 /// The faults of a policy. Each has a witness, which the engine has judged.
@@ -22,7 +22,7 @@ fn a_phase_that_a_policy_rejects_is_reported() {
     );
     let rejected = found.iter().filter(|remark| remark.kind == Kind::PhaseNeverWritten);
     let messages: Vec<&str> = rejected.map(|remark| remark.message.as_str()).collect();
-    let one = "a check of this policy rejects phase Maintenance or Scaling in every state";
+    let one = "phase Maintenance or Scaling is rejected in every state that admits it";
     assert_eq!(messages, [one]);
     assert!(found.iter().all(|remark| remark.rules == ["local/field-phase"]), "{found:?}");
     assert!(found[0].witness.as_ref().unwrap().contains("phase: Maintenance"));
@@ -110,12 +110,13 @@ fn the_example_policies_have_no_faults() {
 fn every_version_of_a_policy_is_judged() {
     let convention = document("conditions:
   - {path: /status/a, apiVersions: [v1]}
-  - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}
-backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
+  - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}");
+    let default = "backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]";
     for versions in ["v1, v2", "v2, v1", "'*'"] {
         let resources =
             format!("[{{apiGroups: [g], apiVersions: [{versions}], resources: [things]}}]");
-        let policy = policy("local", format!("convention: test, resources: {resources}"));
+        let policy =
+            policy("local", format!("convention: test, resources: {resources}, {default}"));
         let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
         assert_eq!(found.len(), 1, "{versions}");
         assert_eq!(found[0].kind, Kind::PatchRefused);
@@ -148,4 +149,110 @@ phase:
     assert_eq!(faults("disagreement: Repair"), [Kind::RepairFindsNothing]);
     let writer = "writers: [{users: [u], disagreement: Repair}]";
     assert_eq!(faults(writer), [Kind::RepairFindsNothing]);
+}
+
+/// The convention accepts other resources; the policy selects only these.
+#[test]
+fn a_policy_is_judged_for_the_resources_that_it_selects() {
+    let convention = document(
+        "rules:
+  - {id: with, path: /status/x, action: Deny, message: m, when: {all: [{resource: things}, {set: /status/x}]}}
+  - {id: without, path: /status/x, action: Deny, message: m, when: {all: [{resource: things}, {not: {set: /status/x}}]}}",
+    );
+    let kinds = |things: &str| {
+        let resources = format!("[{{apiGroups: [g], apiVersions: [v1], resources: [{things}]}}]");
+        let policy = policy("local", format!("convention: test, resources: {resources}"));
+        let policies = compile(&[convention.clone(), policy]);
+        assert_eq!(lint::lint(&policies, "test").unwrap().remarks, []);
+        let found = lint_policy(&policies, "local");
+        found.into_iter().map(|remark| (remark.kind, remark.rules)).collect::<Vec<_>>()
+    };
+    let rules = vec!["test/with".to_owned(), "test/without".to_owned()];
+    assert_eq!(kinds("things"), [(Kind::Contradiction, rules.clone())]);
+    assert_eq!(kinds("widgets, things"), [(Kind::Contradiction, rules)]);
+    assert_eq!(kinds("widgets"), []);
+    assert_eq!(kinds("'*'"), []);
+}
+
+#[test]
+fn a_phase_that_only_other_resources_have_is_reported() {
+    let convention = document(
+        "phase: {path: /status/phase, values: [{phase: A, necessary: {resource: things}}, {phase: B}]}",
+    );
+    let kinds = |things: &str| {
+        let resources = format!("[{{apiGroups: [g], apiVersions: [v1], resources: [{things}]}}]");
+        let rule = "fields: [{path: /status/phase, enum: [A]}]";
+        let policy = policy("local", format!("convention: test, resources: {resources}, {rule}"));
+        let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
+        found.into_iter().map(|remark| (remark.kind, remark.message)).collect::<Vec<_>>()
+    };
+    let rejected = |phases: &str| {
+        let message = format!("phase {phases} is rejected in every state that admits it");
+        vec![(Kind::PhaseNeverWritten, message)]
+    };
+    assert_eq!(kinds("things"), rejected("B"));
+}
+
+#[test]
+fn a_preserved_value_that_a_rule_refuses_is_reported() {
+    let convention = document(
+        "rules: [{id: r, path: /status/x, action: Deny, message: m, when: {all: [{field: /status/x, is: 1}, {field: /status/y, is: 2}]}}]",
+    );
+    let faults = |more: &str| {
+        let resources = "[{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+        let policy = policy("local", format!("convention: test, resources: {resources}{more}"));
+        let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
+        found.into_iter().map(|remark| (remark.kind, remark.rules)).collect::<Vec<_>>()
+    };
+    assert_eq!(faults(""), []);
+    let rules = vec!["test/r".to_owned()];
+    assert_eq!(faults(", preserve: [/status/x]"), [(Kind::PatchRefused, rules)]);
+}
+
+/// A change below a field changes the field.
+#[test]
+fn owners_that_leave_nobody_are_reported() {
+    let own = |name: &str, owners: &str| {
+        let resources = "[{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+        policy(name, format!("convention: metav1, resources: {resources}, owners: [{owners}]"))
+    };
+    let found = |policies: &[String]| {
+        let remarks = lint_policy(&compile(policies), "local");
+        remarks.into_iter().map(|remark| (remark.kind, remark.rules)).collect::<Vec<_>>()
+    };
+    let locked = |rules: &[&str]| {
+        let rules = rules.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>();
+        vec![(Kind::OwnersLock, rules)]
+    };
+    let outer = "{path: /status/own, users: [o]}";
+    let inner = |users: &str| format!("{{path: /status/own/a, {users}}}");
+    let both = |users: &str| found(&[own("local", &format!("{outer}, {}", inner(users)))]);
+    assert_eq!(both("users: [o2]"), locked(&["local/owner"]));
+    assert_eq!(both("users: ['p*', 'x:*']"), locked(&["local/owner"]));
+    assert_eq!(both("users: [o, o2]"), []);
+    assert_eq!(both("users: ['*']"), []);
+    // A user can be in any group.
+    assert_eq!(both("users: [o2], groups: [g]"), []);
+    let apart = "{path: /status/other, users: [o2]}";
+    assert_eq!(found(&[own("local", &format!("{outer}, {apart}"))]), []);
+    let first = own("first", outer);
+    assert_eq!(
+        found(&[first.clone(), own("local", &inner("users: [o2]"))]),
+        locked(&["first/owner", "local/owner"])
+    );
+    assert_eq!(
+        found(&[first.clone(), own("local", "{path: /status/own, users: [o2]}")]),
+        locked(&["first/owner", "local/owner"])
+    );
+    assert_eq!(found(&[first, own("local", outer)]), []);
+}
+
+#[test]
+fn a_default_that_a_later_version_refuses_is_reported() {
+    let found = remarks("conditions:
+  - {path: /status/a, apiVersions: [v1]}
+  - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}
+backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
+    let kinds: Vec<Kind> = found.iter().map(|remark| remark.kind).collect();
+    assert_eq!(kinds, [Kind::PatchRefused]);
 }

@@ -17,8 +17,10 @@ use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
 
 pub(crate) use collector::Collector;
-pub(crate) use fitting::{Left, is_decided, left, values};
-pub(crate) use sample::{FUTURE, GATE, GATES, LATER, NOW, PAST, condition, matching, reason};
+pub(crate) use fitting::{Left, is_decided, left, refused, values};
+pub(crate) use sample::{
+    FUTURE, GATE, GATES, LATER, NOW, PAST, ago, condition, generation, matching, reason,
+};
 
 /// Something that predicates query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,7 +83,7 @@ pub enum Answer {
     Condition {
         /// Its status.
         status: ConditionStatus,
-        /// Its reason.
+        /// Its reason; empty if it has none.
         reason: String,
         /// What the reason is an example of.
         represents: Represents,
@@ -206,13 +208,6 @@ impl Space {
         let facts = self.facts.iter().zip(combination);
         facts.filter_map(|((fact, answers), at)| Some((fact, answers.get(*at)?)))
     }
-
-    /// Adds the stored phase.
-    pub(crate) fn add_stored_phase(&mut self, convention: &Convention) {
-        let mut collector = Collector::new(convention, "");
-        collector.fact(Fact::Phase { old: true });
-        self.facts.extend(collector.into_space().facts);
-    }
 }
 
 impl Fact {
@@ -235,6 +230,11 @@ impl Fact {
 }
 
 impl Answer {
+    /// A value that represents only itself.
+    pub(crate) const fn named(value: serde_json::Value) -> Self {
+        Self::Value { value, represents: Represents::Itself }
+    }
+
     /// The value, if the answer is one.
     pub(crate) fn value(&self) -> Option<&serde_json::Value> {
         match self {
@@ -253,6 +253,7 @@ impl Answer {
                 status.name().to_owned()
             }
             Self::Condition { status, reason, represents: Represents::Itself } => {
+                let reason = if reason.is_empty() { "no reason" } else { reason };
                 format!("{} ({reason})", status.name())
             }
             Self::Condition { status, represents: Represents::Others, .. } => {

@@ -100,7 +100,7 @@ impl Graph {
     fn remark(&mut self, convention: &Convention, phases: &PhaseRules) {
         let old = Fact::Phase { old: true };
         let version = version_of(convention);
-        let stage = Stage { convention, version: &version };
+        let stage = Stage::of(convention, &version);
         for clause in rules(convention) {
             let question = clause.question();
             let space = space_of(convention, &version, &[question]);

@@ -87,7 +87,7 @@ impl<'c> Play<'c> {
     /// The state with these answers, one for each fact; `None` if they exclude each other.
     pub fn state(&self, answers: &[usize]) -> Option<State<'_>> {
         let Self { convention, version, space } = self;
-        let stage = Stage { convention, version };
+        let stage = Stage::of(convention, version);
         let scene = stage.scene(space, answers)?;
         let (imposed, phases) = match &convention.phase {
             Some(rules) => stage.look(&scene, None, |facts| phases(rules, facts))?,

@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use side::{Builder, Side};
 
-use super::facts::{self, Answer, Fact, NOW, Question, Space, condition};
-use crate::engine::{Facts, Health, Truth, facts_of, with_element};
-use crate::language::List;
+use super::facts::{self, Answer, Fact, NOW, Question, Represents, Space, condition};
+use super::table::space_of;
+use crate::engine::{Facts, Health, Truth, facts_of, imposed, with_element};
+use crate::language::{Glob, List};
 use crate::model::{ConditionStatus, Json, Object, Pointer, Resource};
-use crate::policy::convention::{ConditionList, Convention, HealthRule};
+use crate::policy::convention::{ConditionList, Convention, Generation, HealthRule, PhaseValue};
 
 /// The object of a combination, and the stored object if predicates query it.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,21 +27,47 @@ pub(crate) struct Scene {
     pub(crate) element_of: Option<Pointer>,
 }
 
-/// A convention and an API version: the same in all scenes.
+/// A convention, an API version and resources: the same in all scenes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage<'c> {
     pub(crate) convention: &'c Convention,
     pub(crate) version: &'c str,
+    /// The group and the plurals of the objects; `None` for any.
+    pub(crate) selected: Option<(&'c Glob, &'c [Glob])>,
 }
 
 /// The group and kind of the objects. Rules see only plurals.
 pub(crate) const GROUP: &str = "example.com";
 const KIND: &str = "Example";
 
-/// The generation of the objects. An observed one can be smaller or larger.
-const GENERATION: i64 = 5;
-
 impl<'c> Stage<'c> {
+    /// Objects of any resource.
+    pub(crate) const fn of(convention: &'c Convention, version: &'c str) -> Self {
+        Self { convention, version, selected: None }
+    }
+
+    /// The space of the facts that some questions query about these objects.
+    pub(crate) fn space(&self, questions: &[Question<'_>]) -> Space {
+        let mut space = space_of(self.convention, self.version, questions);
+        if let (Some((_, plurals)), Some(answers)) =
+            (self.selected, space.facts.get_mut(&Fact::Resource))
+        {
+            let is_selected = |answer: &Answer| {
+                let plural = answer.value().and_then(Value::as_str).unwrap_or_default();
+                plurals.iter().any(|glob| glob.matches(plural))
+            };
+            let samples = plurals.iter().map(|glob| Answer::named(glob.sample().into()));
+            let known = answers.drain(..).filter(is_selected);
+            let all: Vec<Answer> = known.chain(samples).collect();
+            for answer in all {
+                if !answers.iter().any(|known| known.value() == answer.value()) {
+                    answers.push(answer);
+                }
+            }
+        }
+        space
+    }
+
     /// The scene of a combination; `None` if its facts exclude each other, such as a list of length 0 and its
     /// last element.
     pub(crate) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
@@ -49,12 +76,24 @@ impl<'c> Stage<'c> {
         for (fact, answer) in &facts {
             self.place(fact, answer, space.touched, &mut builder)?;
         }
+        if builder.plural.is_empty() {
+            let plural = self.selected.and_then(|(_, plurals)| plurals.first());
+            builder.plural = plural.map(Glob::sample).unwrap_or_default();
+        }
+        builder.object.sort(self.convention, self.version);
         if let Some(list) = &space.element_of {
             self.place_element(list, &facts, &mut builder)?;
         }
         for (fact, answer) in &facts {
             if let (Fact::Length(path), Answer::Count(count)) = (fact, answer) {
-                builder.object.stretch(path, *count)?;
+                let item = |number| {
+                    let kind = format!("Example{number}");
+                    match self.list_at(path) {
+                        Some(list) => self.condition(list, &kind, "True"),
+                        None => json!({"type": kind}),
+                    }
+                };
+                builder.object.stretch(path, *count, item)?;
             }
         }
         // After the lengths, because a length changes which element is the last.
@@ -70,7 +109,12 @@ impl<'c> Stage<'c> {
                 builder.object.set_member(&list, &of.condition, &of.member, answer)?;
             }
         }
-        let (deleting, generation) = (builder.deleting, builder.generation);
+        let observed = facts.iter().find(|(fact, _)| **fact == Fact::Observed);
+        let generation = match &self.convention.generation {
+            Some(rules) => Some(self.generation(rules, space, observed, &mut builder.object)?),
+            None => None,
+        };
+        let deleting = builder.deleting;
         let object = self.finish(builder.object, deleting, generation);
         let old = builder.old.map(|old| self.finish(old, deleting, generation));
         Some(Scene { object, old, plural: builder.plural, element_of: space.element_of.clone() })
@@ -106,25 +150,19 @@ impl<'c> Stage<'c> {
             }
             (Fact::Condition { old, list: Some(list), kind }, answer) => {
                 let side = builder.side(*old);
-                if let Answer::Condition { status, reason, .. } = answer {
+                if let Answer::Condition { status, reason, represents } = answer {
                     let rules = self.list_at(list);
                     let mut item = condition(rules, kind, status.name(), reason, facts::PAST);
+                    if let (true, Some(members)) = (reason.is_empty(), item.as_object_mut()) {
+                        members.remove("reason");
+                    } else if *represents != Represents::Anything {
+                        item["reason"] = reason.as_str().into();
+                    }
                     if *old && touched {
                         item["message"] = "before".into();
                     }
                     side.push(&self.sample(list), item)?;
                 }
-            }
-            (Fact::Observed, Answer::Observed(observed)) => {
-                use crate::language::Observed::{Ahead, Behind, Current};
-                let path = self.convention.generation.as_ref()?.own_path()?;
-                let number = match observed {
-                    Behind => GENERATION - 1,
-                    Current => GENERATION,
-                    Ahead => GENERATION + 1,
-                };
-                builder.object.set(path, number.into(), true)?;
-                builder.generation = true;
             }
             (Fact::Gates(path), Answer::Gate(good)) => {
                 let (kind, list) = (facts::GATE, self.convention.primary_conditions(self.version));
@@ -142,6 +180,29 @@ impl<'c> Stage<'c> {
             _ => {}
         }
         Some(())
+    }
+
+    /// The newest generation. Every object has one. Without a query, it is the largest that is observed.
+    fn generation(
+        &self,
+        rules: &Generation,
+        space: &Space,
+        observed: Option<&(&Fact, &Answer)>,
+        object: &mut Side,
+    ) -> Option<i64> {
+        match (observed, rules.own_path()) {
+            (Some((_, Answer::Observed(observed))), Some(path)) => {
+                let field = Fact::Field { old: false, path: path.clone() };
+                let own = facts::generation(self.convention, path);
+                let own = Some(own).filter(|_| !space.facts.contains_key(&field));
+                object.observe(path, own, *observed)
+            }
+            (Some(_), Some(path)) if object.number(path).is_some() => None,
+            _ => {
+                let paths = rules.paths.iter().flatten();
+                Some(paths.filter_map(|path| object.number(path)).max().unwrap_or(1).max(1))
+            }
+        }
     }
 
     /// Adds the judged element at the end of its list, or as the value of its map.
@@ -199,18 +260,18 @@ impl<'c> Stage<'c> {
         self.list_at(path).map_or_else(|| path.clone(), ConditionList::sample_path)
     }
 
-    fn finish(&self, side: Side, deleting: bool, generation: bool) -> Value {
+    fn finish(&self, side: Side, deleting: bool, generation: Option<i64>) -> Value {
         let mut object = side.0;
         // Labels and annotations.
         let mut metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
         metadata["name"] = "example".into();
-        if generation {
-            metadata["generation"] = GENERATION.into();
+        if let Some(generation) = generation {
+            metadata["generation"] = generation.into();
         }
         if deleting {
             metadata["deletionTimestamp"] = facts::PAST.into();
         }
-        object.insert("apiVersion".to_owned(), format!("{GROUP}/{}", self.version).into());
+        object.insert("apiVersion".to_owned(), format!("{}/{}", self.group(), self.version).into());
         object.insert("kind".to_owned(), KIND.into());
         object.insert("metadata".to_owned(), metadata);
         object.into()
@@ -254,6 +315,13 @@ impl<'c> Stage<'c> {
         Health::decide(self.convention, &object, &self.resource(&scene.plural))
     }
 
+    /// The phase that is imposed in a scene instead of this one.
+    pub(crate) fn replaced(&self, scene: &Scene, phase: &str) -> Option<&'c PhaseValue> {
+        let rules = self.convention.phase.as_ref()?;
+        let by = self.look(scene, None, |facts| imposed(rules, facts))??;
+        Some(by).filter(|by| by.name != phase)
+    }
+
     /// Whether a predicate definitely holds in a scene.
     pub(crate) fn holds(&self, scene: &Scene, question: &Question<'_>) -> bool {
         self.look(scene, question.list, |facts| facts.ask(question.predicate)) == Some(Truth::True)
@@ -261,7 +329,7 @@ impl<'c> Stage<'c> {
 
     /// An object without a status.
     pub(crate) fn bare(&self) -> Value {
-        self.finish(Side::default(), false, false)
+        self.finish(Side::default(), false, None)
     }
 
     /// A condition with all members that its list requires.
@@ -338,7 +406,15 @@ impl<'c> Stage<'c> {
     where
         'c: 'r,
     {
-        Resource { group: GROUP.into(), version: self.version.into(), resource: plural.into() }
+        Resource {
+            group: self.group().into(),
+            version: self.version.into(),
+            resource: plural.into(),
+        }
+    }
+
+    fn group(&self) -> String {
+        self.selected.map_or_else(|| GROUP.to_owned(), |(group, _)| group.sample())
     }
 }
 

@@ -50,7 +50,7 @@ impl Table<PhaseOutcome> {
     /// The space, if it has too many combinations.
     pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
-        let stage = Stage { convention, version: &version };
+        let stage = Stage::of(convention, &version);
         let mut collector = Collector::new(convention, &version);
         ask_about_phase(&mut collector, rules);
         let mut space = collector.into_space();
@@ -86,7 +86,7 @@ impl Table<Vec<usize>> {
         most: usize,
     ) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
-        let stage = Stage { convention, version: &version };
+        let stage = Stage::of(convention, &version);
         let chosen: Vec<(usize, Clause<'_>)> =
             rules(convention).enumerate().filter(|(number, _)| numbers.contains(number)).collect();
         let questions: Vec<Question<'_>> =

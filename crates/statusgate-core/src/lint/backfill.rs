@@ -1,14 +1,22 @@
 //! No write is rejected because of what the mutating webhook sets, imposes or removes.
 
 use indexmap::{IndexMap, IndexSet};
-use serde_json::{Value, json};
+use serde_json::{Value as Json, json};
 
-use super::gate::ACTIONS;
-use super::{Kind, Lint, Remark};
+use super::fields::checks_at;
+use super::proof::reaches;
+use super::rules::MAX_WRITES;
+use super::rulings::{Ruling, is_present, is_set, rulings_of_phase};
+use super::{Kind, Lint, Remark, each_once};
+use crate::documents::{CopySource, Origin};
 use crate::engine::Action;
-use crate::explain::{Clause, Question, Scene, Space, space_of};
-use crate::language::{self, AnyWord, Predicate, Reference};
-use crate::policy::convention::{Backfill, ConditionList, Convention, Filling};
+use crate::explain::{PAST, Question, Scene, Space, Stage, refused};
+use crate::language::{
+    AnyWord, Condition, ConditionOf, OneOrMany, Operand, Predicate, Reference, Scalar, Value,
+};
+use crate::model::Pointer;
+use crate::policy::Check;
+use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
 
 /// A default that removes a member finds one.
 pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
@@ -19,46 +27,46 @@ pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
     dead.collect()
 }
 
-/// No rule requires a member that a default removes.
-pub(super) fn removed_members_are_not_required(lint: &Lint<'_>) -> Vec<Remark> {
-    let mut remarks = Vec::new();
-    for removal in removals(lint) {
-        // Only rules that ask for the member can require it. Each is tried alone: together they have too
-        // many combinations.
-        let asks = |clause: &&Clause<'_>| {
-            clause.of_element
-                && clause.can_reject()
-                && clause.list.map(|own| &own.path) == removal.list.map(|own| &own.path)
-                && reads(&clause.when, removal.member)
-        };
-        for clause in lint.clauses.iter().filter(asks) {
-            let questions = [removal.question(), clause.question()];
-            let space = space_of(lint.convention, lint.stage.version, &questions);
-            let rejected = lint.first_scenes(&space).find_map(|scene| {
-                let rules = lint.write(&scene).undone(lint.gate.policies(Action::Deny));
-                (!rules.is_empty()).then_some((scene, rules))
-            });
-            if let Some((scene, rules)) = rejected {
-                let (name, member) = (removal.name, removal.member);
-                let message =
-                    format!("default {name} removes member {member}, and the result is rejected");
-                let witness = Some(scene.to_yaml());
-                remarks.push(Remark::new(Kind::PatchRefused, rules, message, witness));
-            }
-        }
-    }
-    remarks
-}
-
 /// The validating webhook does not reject a write because of what the mutating webhook changes.
 pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
-    for scene in lint.patched() {
-        for action in ACTIONS {
-            let rules = lint.write(&scene).undone(lint.gate.policies(action));
-            if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
-                let witness = Some(scene.to_yaml());
-                remarks.push(Remark::new(Kind::PatchRefused, rules, UNDONE, witness));
+    let metadata = lint.convention.backfill.iter().any(copies_metadata);
+    let mut judge = |space: &Space, actions: &[Action], phase: Option<&str>, most: usize| {
+        for mut scene in lint.scenes(space).take(most) {
+            if let Some(phase) = phase {
+                lint.stage.set_phase(&mut scene.object, phase);
+            }
+            add_field(&mut scene);
+            if metadata {
+                add_metadata(&mut scene);
+            }
+            for (action, policies) in lint.gate.all() {
+                let counts = actions.is_empty() || actions.contains(action);
+                let rules = if counts { lint.write(&scene).undone(policies) } else { continue };
+                if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
+                    let witness = Some(scene.to_yaml());
+                    remarks.push(Remark::new(Kind::PatchRefused, rules, UNDONE, witness));
+                }
+            }
+        }
+    };
+    judge(&lint.stage.space(&[]), &[], None, 1);
+    let rulings = lint.rulings_with_elements();
+    for addition in lint.additions() {
+        let alone: Vec<Question<'_>> = addition.questions().collect();
+        judge(&lint.stage.space(&alone), &[], addition.phase, MAX_WRITES);
+        for ruling in &rulings {
+            let of_element = lint.is_of_element(ruling);
+            let of_ruling = ruling.asks.iter().map(|predicate| Question {
+                predicate,
+                list: ruling.list,
+                of_element,
+            });
+            let of_ruling: Vec<Question<'_>> = of_ruling.collect();
+            if addition.meets(lint.stage, ruling, &lint.stage.space(&of_ruling)) {
+                let questions: Vec<Question<'_>> = addition.questions().chain(of_ruling).collect();
+                let space = lint.stage.space(&questions);
+                judge(&space, addition.actions, addition.phase, MAX_TOGETHER);
             }
         }
     }
@@ -120,49 +128,279 @@ fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
     lint.convention.backfill.iter().filter_map(removal).collect()
 }
 
-impl Lint<'_> {
+/// Something that the mutating webhook changes.
+struct Addition<'c> {
+    /// What it depends on; a predicate about an element has its list.
+    asks: Vec<(Predicate, Option<&'c ConditionList>)>,
+    /// What it changes.
+    places: Vec<&'c Pointer>,
+    /// What it changes there, if that is a list.
+    of_list: Part<'c>,
+    /// The written phase that it replaces.
+    phase: Option<&'c str>,
+    /// The actions for a disagreement that make a difference.
+    actions: &'static [Action],
+}
+
+/// A part of a list of conditions, or all of a value.
+#[derive(Clone, Copy)]
+enum Part<'c> {
+    Whole,
+    Member(&'c str),
+    Element(&'c str),
+}
+
+impl Addition<'_> {
+    fn questions(&self) -> impl Iterator<Item = Question<'_>> {
+        self.asks.iter().map(|(predicate, list)| match list {
+            Some(list) => Question { predicate, list: Some(list), of_element: true },
+            None => Question::plain(predicate),
+        })
+    }
+
+    /// Whether a rule sees what it changes.
+    fn meets(&self, stage: Stage<'_>, ruling: &Ruling<'_>, asked: &Space) -> bool {
+        let words = || ruling.asks.iter().flat_map(Predicate::questions);
+        let is_seen = match self.of_list {
+            Part::Whole => true,
+            Part::Member(name) => words().any(|word| sees_member(word, name)),
+            Part::Element(kind) => words().any(|word| match word {
+                AnyWord::Condition(word) => word.of.kind() == kind,
+                AnyWord::Value(value) => !value.reference.is_member(),
+                AnyWord::ElementPolarity(_) => false,
+                _ => true,
+            }),
+        };
+        let at = |place: &&Pointer| {
+            ruling.reads.iter().any(|path| path.contains(place) || place.contains(path))
+                || asked.facts.keys().any(|fact| reaches(stage, asked, fact, place))
+        };
+        is_seen && self.places.iter().any(at)
+    }
+}
+
+/// Whether a word may see a member of a condition.
+fn sees_member(word: &AnyWord, name: &str) -> bool {
+    match word {
+        AnyWord::Condition(word) => {
+            let asked = [("reason", word.reason.is_some()), ("severity", word.severity.is_some())];
+            word.changed.is_some() || name == "status" || asked.contains(&(name, true))
+        }
+        AnyWord::Value(value) => {
+            let operands = value.operands().map(|operand| &operand.0);
+            operands.chain([&value.reference]).any(|reference| match reference {
+                Reference::Member(member) | Reference::OldMember(member) => member == name,
+                Reference::OfCondition(of) => of.member == name,
+                Reference::Field(_) | Reference::OldField(_) => true,
+            })
+        }
+        AnyWord::ElementPolarity(_) | AnyWord::Length(_) | AnyWord::Gates(_) => false,
+        _ => true,
+    }
+}
+
+impl<'c> Lint<'c> {
     /// Writes in the states in which the mutating webhook changes something.
     fn patched(&self) -> Vec<Scene> {
-        let spaces = patched(self.convention, self.stage.version, &self.convention.backfill);
-        let mut scenes: Vec<Scene> = spaces.iter().flat_map(|space| self.scenes(space)).collect();
+        let alone = |addition: &Addition<'_>| {
+            let questions: Vec<Question<'_>> = addition.questions().collect();
+            self.stage.space(&questions)
+        };
+        let spaces = self.additions().iter().map(alone).collect::<Vec<_>>();
+        let none = self.stage.space(&[]);
+        let spaces = [none].into_iter().chain(spaces);
+        let mut scenes: Vec<Scene> =
+            spaces.flat_map(|space| self.scenes(&space).collect::<Vec<_>>()).collect();
         scenes.iter_mut().for_each(add_field);
         scenes
     }
+
+    /// What the mutating webhook changes.
+    fn additions(&self) -> Vec<Addition<'c>> {
+        let mut additions: Vec<Addition<'c>> = Vec::new();
+        if let Some(rules) = &self.convention.phase {
+            let places = vec![&rules.path];
+            let of_phase = |asks: Vec<Predicate>, phase, actions| {
+                let asks = asks.into_iter().map(|ask| (ask, None)).collect();
+                Addition { asks, places: places.clone(), of_list: Part::Whole, phase, actions }
+            };
+            let imposed = rules.phases.iter().filter_map(|phase| phase.imposed.as_ref());
+            let imposed = imposed.map(|imposed| imposed.when.clone());
+            let default = rules.default.iter().map(|_| Predicate::all([]));
+            additions.extend(imposed.chain(default).map(|ask| of_phase(vec![ask], None, DENY)));
+            if rules.can_repair() {
+                let contradicted = rules.phases.iter().filter(|phase| phase.necessary.is_some());
+                additions.extend(contradicted.map(|phase| {
+                    let own = phase
+                        .necessary
+                        .iter()
+                        .chain(rules.phases.iter().filter_map(|phase| phase.sufficient.as_ref()));
+                    let steps = rules.repair.iter().filter_map(|step| step.when.as_ref());
+                    of_phase(own.chain(steps).cloned().collect(), Some(&phase.name), REPAIR)
+                }));
+            }
+        }
+        additions.extend(self.convention.backfill.iter().filter_map(|fill| self.of_default(fill)));
+        additions.extend(self.gate.policy().preserve.iter().filter_map(|path| {
+            let removed = Value { changed: Some(true), ..Value::of(field(path)?) };
+            Some(Addition {
+                asks: vec![(removed.into(), None)],
+                places: vec![path],
+                of_list: Part::Whole,
+                phase: None,
+                actions: DENY,
+            })
+        }));
+        additions
+    }
+
+    fn of_default(&self, fill: &'c Backfill) -> Option<Addition<'c>> {
+        let of_element = |list: &Pointer| self.convention.list_of_any_version(list);
+        let mut asks: Vec<(Predicate, Option<&ConditionList>)> =
+            fill.when.iter().map(|when| (when.clone(), None)).collect();
+        match &fill.filling {
+            Filling::Absent(_) | Filling::SteadyStatus { .. } => return None,
+            Filling::Field(path, sources) => {
+                let checks = checks_at(self.convention, path);
+                asks.extend(copies(&field(path)?, sources, &checks).map(|ask| (ask, None)));
+            }
+            Filling::Member { list, member, sources } => {
+                let list = of_element(list);
+                let checks = list.map(|list| list.checks(member)).unwrap_or_default();
+                asks.push((Predicate::all(["type", "status", member].map(has)), list));
+                let member = Reference::Member(member.clone());
+                asks.extend(copies(&member, sources, checks).map(|ask| (ask, list)));
+            }
+            Filling::Element { kind, .. } => {
+                let of = ConditionOf::OldCondition(kind.clone());
+                let stored = Condition { of, present: Some(true), ..Condition::of("") };
+                asks.extend([(is_present(kind), None), (stored.into(), None)]);
+            }
+            Filling::Steady { list, member, unless } => {
+                let list = of_element(list);
+                let names = ["type", "status"].into_iter().chain(unless.iter().map(String::as_str));
+                asks.push((Predicate::all(each_once(names).into_iter().map(has)), list));
+                let member = Value::of(Reference::Member(member.clone()));
+                asks.push((Value { changed: Some(true), ..member }.into(), list));
+            }
+            Filling::AbsentMember { list, member, of } => {
+                asks = vec![(taken(fill, member, of), of_element(list))];
+            }
+        }
+        let of_list = match &fill.filling {
+            Filling::Element { kind, .. } => Part::Element(kind),
+            filling => filling.member().map_or(Part::Whole, Part::Member),
+        };
+        Some(Addition { asks, places: vec![fill.path()], of_list, phase: None, actions: DENY })
+    }
+
+    /// The rules about a status without its phase, and about elements of each list.
+    fn rulings_with_elements(&self) -> Vec<Ruling<'c>> {
+        let lists = self.lists(self.stage);
+        let mut rulings = self.rulings_of_status(&lists);
+        let rules = self.convention.phase.iter();
+        let of_phase: Vec<&str> =
+            rules.flat_map(|rules| rulings_of_phase(rules)).map(|ruling| ruling.id).collect();
+        rulings.retain(|ruling| ruling.kind.is_none() && !of_phase.contains(&ruling.id));
+        for list in lists {
+            let kinds = list.types.values().map(|kind| kind.sample());
+            for kind in kinds.chain(["Example".to_owned()]) {
+                let of_kind = self.rulings_of_element(list, &kind);
+                let is_known = |one: &Ruling<'_>| {
+                    rulings.iter().any(|other| one.id == other.id && one.asks == other.asks)
+                };
+                let new: Vec<Ruling<'c>> =
+                    of_kind.into_iter().filter(|ruling| !is_known(ruling)).collect();
+                rulings.extend(new);
+            }
+        }
+        rulings
+    }
+
+    /// Whether a ruling asks for members of an element.
+    fn is_of_element(&self, ruling: &Ruling<'_>) -> bool {
+        let words = ruling.asks.iter().flat_map(Predicate::questions);
+        ruling.list.is_some()
+            && words.into_iter().any(|word| match word {
+                AnyWord::Value(value) => value.reference.is_member(),
+                AnyWord::ElementPolarity(_) => true,
+                _ => false,
+            })
+    }
 }
+
+const DENY: &[Action] = &[Action::Deny];
+const REPAIR: &[Action] = &[Action::Repair];
+
+/// Writes that are tried for an addition with one rule.
+const MAX_TOGETHER: usize = 1 << 9;
 
 pub(super) const UNDONE: &str =
     "this write is rejected only because of what the mutating webhook changes";
 
-/// The states in which the mutating webhook changes something: those without a status, and those that
-/// imposed phases and defaults ask for.
-pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfill]) -> Vec<Space> {
-    let space = |questions: &[Question<'_>]| space_of(convention, version, questions);
-    let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
-    let imposed = phases.filter_map(|phase| phase.imposed.as_ref());
-    let mut spaces = vec![space(&[])];
-    spaces.extend(imposed.map(|imposed| space(&[Question::plain(&imposed.when)])));
-    for fill in backfill {
-        spaces.extend(fill.when.as_ref().map(|when| space(&[Question::plain(when)])));
-        let (list, predicate) = match &fill.filling {
-            Filling::AbsentMember { list, member, of } => (list, taken(fill, member, of)),
-            // The element must exist.
-            Filling::Member { list, member, .. } => {
-                (list, Predicate::all(["type", "status", member].map(has)))
+fn field(path: &Pointer) -> Option<Reference> {
+    Some(Reference::Field(path.clone().try_into().ok()?))
+}
+
+/// Asks for the values that sources copy to a place, including one that its checks refuse.
+fn copies(
+    to: &Reference,
+    sources: &[ValueSource],
+    checks: &[Check],
+) -> impl Iterator<Item = Predicate> {
+    let checks: Vec<&Check> = checks.iter().collect();
+    let refused = refused(&checks).and_then(|value| Scalar::try_from(value).ok());
+    sources.iter().filter_map(move |source| {
+        let ValueSource::Copy(source) = source else { return None };
+        let to = Value::of(to.clone());
+        let from = match source {
+            CopySource::Member(of) => Reference::OfCondition(of.clone()),
+            CopySource::Origin(Origin::Field(path)) => field(path)?,
+            CopySource::Origin(Origin::Stored) => {
+                return Some(Value { changed: Some(true), ..to }.into());
             }
-            _ => continue,
+            CopySource::Origin(_) => return None,
         };
-        let (list, predicate) = (convention.list_of_any_version(list), &predicate);
-        spaces.push(space(&[Question { predicate, list, of_element: true }]));
-    }
-    spaces
+        let is = refused.clone().map(OneOrMany::from);
+        Some(Value { equals: Some(Operand(from)), is, ..to }.into())
+    })
 }
 
 /// Adds a field to the status: a write that changes nothing is never rejected.
 pub(super) fn add_field(scene: &mut Scene) {
-    if scene.object.get("status").and_then(Value::as_object).is_none() {
+    if scene.object.get("status").and_then(Json::as_object).is_none() {
         scene.object["status"] = json!({});
     }
     scene.object["status"]["written"] = true.into();
+}
+
+/// Adds the metadata that defaults may copy.
+fn add_metadata(scene: &mut Scene) {
+    for object in [Some(&mut scene.object), scene.old.as_mut()].into_iter().flatten() {
+        object["metadata"]["creationTimestamp"] = PAST.into();
+        if object["metadata"].get("generation").is_none() {
+            object["metadata"]["generation"] = 1.into();
+        }
+    }
+}
+
+/// Whether a default copies metadata.
+fn copies_metadata(default: &Backfill) -> bool {
+    let is_metadata = |source: &ValueSource| match source {
+        ValueSource::Copy(CopySource::Origin(origin)) => {
+            !matches!(origin, Origin::Stored | Origin::Field(_))
+        }
+        _ => false,
+    };
+    match &default.filling {
+        Filling::Field(_, sources) | Filling::Member { sources, .. } => {
+            sources.iter().any(is_metadata)
+        }
+        Filling::Element { members, .. } => {
+            members.iter().flat_map(|(_, sources)| sources).any(is_metadata)
+        }
+        _ => false,
+    }
 }
 
 /// Whether a default has a member to remove.
@@ -172,17 +410,5 @@ fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
 
 /// The element has a member.
 fn has(member: &str) -> Predicate {
-    let reference = Reference::Member(member.to_owned());
-    language::Value { set: Some(true), ..language::Value::of(reference) }.into()
-}
-
-/// Whether a predicate can become true when a member of the element is removed. With an absent operand of
-/// `equals` or `before`, there is no evidence.
-fn reads(predicate: &Predicate, member: &str) -> bool {
-    predicate.questions().into_iter().any(|word| match word {
-        AnyWord::Value(value) => {
-            matches!(&value.reference, Reference::Member(name) if name == member)
-        }
-        _ => false,
-    })
+    is_set(Reference::Member(member.to_owned()))
 }

@@ -210,7 +210,7 @@ pub(super) struct Search<'s> {
 impl<'s> Search<'s> {
     pub(super) fn new(id: &'s str, policies: &'s PolicySet, version: &'s str) -> Self {
         let policy = policy_of(policies);
-        let stage = Stage { convention: &policy.convention, version };
+        let stage = Stage::of(&policy.convention, version);
         let clause = clauses(stage.convention).into_iter().find(|clause| clause.id == id);
         let search = Self { id, policies, policy, stage, clause, asked: Vec::new() };
         Self { asked: search.asked_variations(), ..search }

@@ -1,17 +1,17 @@
 //! Checks of one value that exclude each other.
 
 use indexmap::IndexSet;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Kind, Lint, Remark, each_once};
 use crate::explain::{Left, Stage, left, put, yaml};
 use crate::model::Pointer;
-use crate::policy::convention::ConditionList;
+use crate::policy::convention::{ConditionList, Convention};
 use crate::policy::{Check, Disposition, Field};
 
 /// Some value passes all checks of a field, or of a member of conditions.
 pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
-    let mut found = of_fields(&lint.stage, &lint.convention.fields, None);
+    let mut found = of_fields(&lint.stage, None);
     for list in &lint.convention.conditions {
         found.extend(list.members.iter().filter_map(|(member, checks)| {
             let checks: Vec<&Check> = checks.iter().collect();
@@ -22,18 +22,27 @@ pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
     found
 }
 
+/// The checks of the value at a path. The least generation is one of them.
+pub(super) fn checks_at(convention: &Convention, path: &Pointer) -> Vec<Check> {
+    let own = convention.fields.iter().filter(|field| *field.path == *path);
+    let generation = convention.generation.as_ref().filter(|rules| {
+        let mut paths = rules.paths.iter().flatten();
+        paths.any(|own| **own == *path)
+    });
+    let below = generation.and_then(|rules| {
+        let check = serde_json::from_value(json!({"minimum": rules.minimum?})).ok()?;
+        Some(Check { rule: rules.below.as_ref()?.rule.clone(), ..check })
+    });
+    own.map(|field| field.check.clone()).chain(below).collect()
+}
+
 /// Compares the checks of each field. With checks that a policy `added`, only faults of these count.
-pub(super) fn of_fields(
-    stage: &Stage<'_>,
-    fields: &[Field],
-    added: Option<&[Field]>,
-) -> Vec<Remark> {
-    let paths: IndexSet<&Pointer> =
-        added.unwrap_or(fields).iter().map(|field| &*field.path).collect();
+pub(super) fn of_fields(stage: &Stage<'_>, added: Option<&[Field]>) -> Vec<Remark> {
+    let fields = added.unwrap_or(&stage.convention.fields);
+    let paths: IndexSet<&Pointer> = fields.iter().map(|field| &*field.path).collect();
     let faults = paths.into_iter().filter_map(|path| {
-        let all =
-            fields.iter().chain(added.unwrap_or_default()).filter(|field| *field.path == *path);
-        let checks: Vec<&Check> = all.map(|field| &field.check).collect();
+        let checks = checks_at(stage.convention, path);
+        let checks: Vec<&Check> = checks.iter().collect();
         let witness = |value| {
             let mut object = stage.bare();
             put(&mut object, path, value);

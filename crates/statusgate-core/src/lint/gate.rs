@@ -1,7 +1,9 @@
 //! Writes under a convention, through both webhooks.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use indexmap::IndexSet;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -14,11 +16,12 @@ use crate::policy::convention::Convention;
 use crate::policy::{Diagnostics, Policy, PolicySet};
 
 /// The actions that a policy can choose for a disagreement and that change the result of a write.
-pub(super) const ACTIONS: [Action; 3] = [Action::Deny, Action::Repair, Action::Warn];
+const ACTIONS: [Action; 3] = [Action::Deny, Action::Repair, Action::Warn];
 
-/// The convention under three policies, one for each of [`ACTIONS`].
+/// A convention under policies that differ in what they do about a disagreement. The first one denies it,
+/// unless it is that of a policy to check.
 pub(super) struct Gate {
-    policies: [PolicySet; 3],
+    policies: Vec<(Action, PolicySet)>,
 }
 
 impl Gate {
@@ -26,21 +29,52 @@ impl Gate {
         let all = policies.with_policies(&[("lint", with_all_parts(policies, name))])?;
         let policies = ACTIONS.map(|disagreement| {
             let with_action = |policy: &Policy| Policy { disagreement, ..policy.clone() };
-            PolicySet::of(all.policies().iter().map(with_action).collect())
+            (disagreement, PolicySet::of(all.policies().iter().map(with_action).collect()))
         });
-        Ok(Self { policies })
+        Ok(Self { policies: policies.into() })
+    }
+
+    /// A policy with all that it adds to its convention, as if `enforcement` were `Deny`.
+    pub(super) fn of_policy(policy: &Policy) -> Self {
+        let mut convention = (*policy.convention).clone();
+        convention.fields.extend(policy.fields.iter().cloned());
+        convention.backfill.clone_from(&policy.backfill);
+        let strict = Policy {
+            convention: Arc::new(convention),
+            fields: Vec::new(),
+            resources: PolicySpec::for_everything("").resources,
+            enforcement: Action::Deny,
+            ..policy.clone()
+        };
+        let writers = policy.writers.iter().map(|writer| writer.disagreement);
+        let actions: IndexSet<Action> = [policy.disagreement].into_iter().chain(writers).collect();
+        let with_action = |disagreement| {
+            let policy = Policy { disagreement, writers: Vec::new(), ..strict.clone() };
+            (disagreement, PolicySet::of(vec![policy]))
+        };
+        Self { policies: actions.into_iter().map(with_action).collect() }
     }
 
     /// The convention with all its optional parts.
     pub(super) fn convention(&self) -> &Convention {
-        // Each set has exactly the one policy that was compiled for it.
-        &self.policies[0].policies()[0].convention
+        &self.policy().convention
     }
 
-    /// The policy with this action for a disagreement, which is one of [`ACTIONS`].
+    /// The first policy.
+    pub(super) fn policy(&self) -> &Policy {
+        // There is an action, and each set has exactly the one policy that was compiled for it.
+        &self.policies[0].1.policies()[0]
+    }
+
+    /// The policies, by their action for a disagreement.
+    pub(super) fn all(&self) -> &[(Action, PolicySet)] {
+        &self.policies
+    }
+
+    /// The policy with this action for a disagreement, or the first one.
     pub(super) fn policies(&self, disagreement: Action) -> &PolicySet {
-        let at = ACTIONS.iter().position(|known| *known == disagreement);
-        &self.policies[at.unwrap_or_default()]
+        let at = self.policies.iter().position(|(known, _)| *known == disagreement);
+        &self.policies[at.unwrap_or_default()].1
     }
 }
 

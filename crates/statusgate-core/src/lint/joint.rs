@@ -1,8 +1,8 @@
 //! All rules together leave something: a status that can be written, and a condition of each type.
 
 use super::proof::{Decision, Proof, Search};
-use super::rulings::{Ruling, rejects};
-use super::{Kind, Lint, Remark};
+use super::rulings::{EMPTY, Ruling, rejects};
+use super::{Kind, Lint, Remark, each_once};
 use crate::explain::{Scene, Stage};
 use crate::language::any_of;
 use crate::policy::convention::{ConditionList, ConditionType, Presence};
@@ -11,8 +11,9 @@ use crate::policy::convention::{ConditionList, ConditionType, Presence};
 const MAX_TYPES: usize = 256;
 
 /// What came of a search.
-enum Joint {
-    Passes,
+pub(super) enum Joint {
+    /// This passes.
+    Passes(Scene),
     /// These rules together reject everything, for example this.
     Rejected(Vec<String>, Scene),
     /// These rules reject every status that was tried, but not every status can be tried.
@@ -25,7 +26,7 @@ impl Joint {
     /// What it means for a status or a condition.
     fn remark(&self, what: &str) -> Option<Remark> {
         Some(match self {
-            Self::Passes => return None,
+            Self::Passes(_) => return None,
             Self::TooMany => {
                 Remark::not_proven(Vec::new(), &format!("the search for a valid {what}"))
             }
@@ -44,7 +45,8 @@ pub(super) fn statuses_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     for stage in lint.stages(&[]) {
         let mut rulings = lint.rulings_of_status(&lint.lists(stage));
         loop {
-            let search = Search { stage, gate: lint.gate, element: None };
+            let search =
+                Search { stage, gate: lint.gate, element: None, phase: None, filled: None };
             let joint = lint.jointly(&search, &rulings);
             remarks.extend(joint.remark("status"));
             let (Joint::Open(core) | Joint::Rejected(core, _)) = joint else { break };
@@ -59,27 +61,33 @@ pub(super) fn statuses_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     remarks
 }
 
-/// Some condition of each type is accepted.
+/// Some condition of each type is accepted, and some status with a condition in each list.
 pub(super) fn conditions_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for stage in lint.stages(&[]) {
-        for list in lint.lists(stage) {
+        let lists = lint.lists(stage);
+        for list in &lists {
             lint.elements(stage, list, &mut remarks);
+            if list.outer.is_none() {
+                let (element, phase, filled) = (None, None, Some(*list));
+                let search = Search { stage, gate: lint.gate, element, phase, filled };
+                let rulings = lint.rulings_of_filled(&lists, list);
+                if let Joint::Rejected(mut core, scene) = lint.jointly(&search, &rulings) {
+                    core.retain(|rule| rule != EMPTY);
+                    remarks.push(contradiction(core, "condition", &scene));
+                }
+            }
         }
     }
     remarks
 }
 
 impl<'c> Lint<'c> {
-    fn lists(&self, stage: Stage<'c>) -> Vec<&'c ConditionList> {
+    pub(super) fn lists(&self, stage: Stage<'c>) -> Vec<&'c ConditionList> {
         self.convention.lists(stage.version).collect()
     }
 
     fn elements(&self, stage: Stage<'c>, list: &'c ConditionList, remarks: &mut Vec<Remark>) {
-        let rulings = self.rulings_of_element(list);
-        if rulings.is_empty() {
-            return;
-        }
         let other = (!list.other_types.as_ref().is_some_and(rejects)).then(|| "Example".to_owned());
         let known = list.types.values().map(|kind| (Some(kind), kind.sample()));
         let named: Vec<(Option<&ConditionType>, String)> =
@@ -90,18 +98,22 @@ impl<'c> Lint<'c> {
             remarks.push(Remark::not_proven(Vec::new(), what));
         }
         for (kind, name) in named.iter().take(MAX_TYPES) {
-            let search = Search { stage, gate: self.gate, element: Some((list, name)) };
+            let rulings = self.rulings_of_element(list, name);
+            let element = Some((list, name.as_str()));
+            let search = Search { stage, gate: self.gate, element, phase: None, filled: None };
             match self.jointly(&search, &rulings) {
                 Joint::Rejected(core, scene) => rejected.push((*kind, name, core, scene)),
                 joint => remarks.extend(joint.remark(&format!("condition {name}"))),
             }
         }
-        let same = |core: &Vec<String>| rejected.iter().all(|(_, _, other, _)| other == core);
-        if let Some((_, _, core, scene)) = rejected.first()
+        if let Some((_, _, _, scene)) = rejected.first()
             && rejected.len() == named.len()
-            && same(core)
         {
-            return remarks.push(contradiction(core.clone(), "condition", scene));
+            let others = list.other_types.iter().filter(|sanction| rejects(sanction));
+            let others = others.map(|sanction| sanction.rule.to_string());
+            let rules = rejected.iter().flat_map(|(_, _, core, _)| core.iter().cloned());
+            let rules = each_once(rules.chain(others));
+            return remarks.push(contradiction(rules, "condition", scene));
         }
         // Types with overlapping rules have one cause.
         let mut causes: Vec<(Vec<String>, Vec<String>, Scene)> = Vec::new();
@@ -129,14 +141,17 @@ impl<'c> Lint<'c> {
         }));
     }
 
-    fn jointly(&self, search: &Search<'_, 'c>, rulings: &[Ruling<'c>]) -> Joint {
+    /// Whether something passes these rules.
+    pub(super) fn jointly(&self, search: &Search<'_, 'c>, rulings: &[Ruling<'c>]) -> Joint {
         let mut proof = Proof::new(search, rulings.iter().collect());
         let decision = proof.core();
         self.count(proof.judged);
         let core = match decision {
-            Decision::Accepted => return Joint::Passes,
-            Decision::Unknown => return Joint::TooMany,
             Decision::Rejected(core) => core,
+            decision => match proof.accepted.filter(|_| decision == Decision::Accepted) {
+                Some(scene) => return Joint::Passes(scene),
+                None => return Joint::TooMany,
+            },
         };
         // Search again with the rules of the core only: the first search space also contains the facts of the
         // other rules.
@@ -145,7 +160,9 @@ impl<'c> Lint<'c> {
         let mut proof = Proof::new(search, of_core.clone().collect());
         let decision = proof.core();
         self.count(proof.judged);
-        let open = of_core.into_iter().any(|ruling| !ruling.decided)
+        let is_open =
+            |ruling: &Ruling<'_>| !ruling.decided || search.is_stretched(&proof.space, ruling);
+        let open = of_core.into_iter().any(is_open)
             || proof.space.open
             || search.has_neighbours(&proof.space);
         match (decision, proof.least) {

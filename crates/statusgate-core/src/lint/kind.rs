@@ -71,7 +71,7 @@ kinds! {
     Contradiction "contradiction"
     "Change or remove one of these rules, so that they accept something."
 
-    /// Every write of a phase is rejected.
+    /// Every write of a phase is rejected, or another phase is imposed.
     PhaseNeverWritten "phase-never-written"
     "Let these rules accept the phase in some state that admits it, or remove the phase."
 
@@ -86,6 +86,11 @@ kinds! {
     /// A write is rejected only because of what the mutating webhook changes.
     PatchRefused "patch-refused"
     "Change the default or the imposed phase so that the rules accept it, or change the rules."
+
+    /// Owners leave nobody who may change a field: those of the field and those of a field around it, or of
+    /// the same field in another policy, have no user in common.
+    OwnersLock "owners-lock"
+    "Name a user in both lists, or let only one of them own the field."
 
     /// A rule about health decides in no state. Its predicate holds nowhere, or an earlier rule always decides.
     UnreachableHealth "unreachable-health"

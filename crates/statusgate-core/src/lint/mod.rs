@@ -14,6 +14,7 @@ mod health;
 mod joint;
 mod kind;
 mod moves;
+mod owners;
 mod phases;
 mod policy;
 mod proof;
@@ -21,7 +22,7 @@ mod rules;
 mod rulings;
 mod writers;
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -94,7 +95,6 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     joint::statuses_can_be_written,
     joint::conditions_can_be_written,
     backfill::removed_members_exist,
-    backfill::removed_members_are_not_required,
     backfill::patched_writes_pass,
     backfill::defaults_are_set,
     moves::moves_lead_to_phases,
@@ -105,6 +105,14 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     health::objects_without_a_status_are_not_current,
     health::health_is_the_kstatus_result,
     writers::two_step_writers_arrive,
+];
+
+/// The checks of each version, and of the resources of a policy: something can be written.
+const WRITES: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
+    rules::phases_can_be_written,
+    joint::statuses_can_be_written,
+    joint::conditions_can_be_written,
+    backfill::patched_writes_pass,
 ];
 
 impl Report {
@@ -170,6 +178,10 @@ impl Remark {
                 Kind::Contradiction => other.rules.iter().all(|rule| self.rules.contains(rule)),
                 _ => self.rules == other.rules && self.message == other.message,
             }
+            // A rule that rejects a phase also rejects it where the webhook sets it.
+            || self.kind == Kind::PatchRefused
+                && matches!(other.kind, Kind::PhaseNeverWritten | Kind::NoWayOut)
+                && self.rules.iter().all(|rule| other.rules.contains(rule))
     }
 }
 
@@ -214,9 +226,15 @@ fn one_per_cause<T>(
 pub fn lint(policies: &PolicySet, name: &str) -> Result<Report, Diagnostics> {
     let gate = Gate::new(policies, name)?;
     let versions = versions_of(gate.convention());
-    let lint = Lint::new(&gate, &versions);
-    let remarks = sorted(CHECKS.iter().flat_map(|check| check(&lint)));
-    Ok(Report { name: name.to_owned(), remarks, combinations: lint.combinations.get() })
+    let stage = |version| Stage::of(gate.convention(), version);
+    let stages: Vec<Stage<'_>> = versions.iter().map(|version| stage(version)).collect();
+    let others = stages[1..].iter().map(|stage| Lint::new(&gate, vec![*stage]));
+    let (lint, others) = (Lint::new(&gate, stages.clone()), others.collect::<Vec<_>>());
+    let of_first = CHECKS.iter().flat_map(|check| check(&lint));
+    let of_others = others.iter().flat_map(|lint| WRITES.iter().flat_map(|check| check(lint)));
+    let remarks = sorted(of_first.chain(of_others));
+    let combinations = others.iter().chain([&lint]).map(|lint| lint.combinations.get()).sum();
+    Ok(Report { name: name.to_owned(), remarks, combinations })
 }
 
 /// The convention to check.
@@ -228,23 +246,28 @@ struct Lint<'c> {
     stages: Vec<Stage<'c>>,
     gate: &'c Gate,
     clauses: Vec<Clause<'c>>,
-    /// The truth table of the phase, if the phase has evidence and the table can be built.
-    table: Option<Table<PhaseOutcome>>,
+    table: OnceCell<Option<Table<PhaseOutcome>>>,
     combinations: Cell<usize>,
 }
 
 impl<'c> Lint<'c> {
-    fn new(gate: &'c Gate, versions: &'c [String]) -> Self {
-        let convention = gate.convention();
-        let stage = |version: &'c String| Stage { convention, version };
-        let stages: Vec<Stage<'c>> = versions.iter().map(stage).collect();
-        // There is always a version.
-        let stage = stages[0];
-        let rules = convention.phase.as_ref().filter(|rules| has_evidence(rules));
-        let table = rules.and_then(|rules| Table::of_phase(convention, rules).ok());
-        let combinations = Cell::new(table.as_ref().map_or(0, |table| table.rows.len()));
+    /// There is at least one stage.
+    fn new(gate: &'c Gate, stages: Vec<Stage<'c>>) -> Self {
+        let (convention, stage) = (gate.convention(), stages[0]);
+        let (table, combinations) = (OnceCell::new(), Cell::new(0));
         let clauses = clauses(convention);
         Self { convention, stage, stages, gate, clauses, table, combinations }
+    }
+
+    /// The truth table of the phase, if the phase has evidence and the table can be built.
+    fn table(&self) -> Option<&Table<PhaseOutcome>> {
+        let build = || {
+            let rules = self.convention.phase.as_ref().filter(|rules| has_evidence(rules))?;
+            let table = Table::of_phase(self.convention, rules).ok()?;
+            self.count(table.rows.len());
+            Some(table)
+        };
+        self.table.get_or_init(build).as_ref()
     }
 
     /// The versions in which the lists of these questions exist.

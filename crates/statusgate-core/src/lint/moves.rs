@@ -2,7 +2,7 @@
 
 use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::Action;
-use crate::explain::Scene;
+use crate::explain::{Fact, Question, Scene};
 use crate::policy::Id;
 use crate::policy::convention::{Moves, PhaseRules};
 
@@ -15,7 +15,9 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
     while let Some(from) = reached.get(at).copied() {
         at += 1;
         for phase in &rules.phases {
-            if moves.allow(from, &phase.name) && !reached.contains(&phase.name.as_str()) {
+            if !reached.contains(&phase.name.as_str())
+                && (moves.allow(from, &phase.name) || lint.mirrors(rules, from, &phase.name))
+            {
                 reached.push(&phase.name);
             }
         }
@@ -47,7 +49,10 @@ pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
     // A final phase is one on purpose.
     let open = rules.phases.iter().filter(|phase| !phase.is_final);
     let open = open.map(|phase| phase.name.as_str());
-    let last = open.filter(|name| !names().any(|to| to != *name && moves.allow(name, to)));
+    let last = open.filter(|name| {
+        let leads = |to: &str| moves.allow(name, to) || lint.mirrors(rules, name, to);
+        !names().any(|to| to != *name && leads(to))
+    });
     let ends = last.map(|name| {
         let (_, witness) = lint.make_move(name, another(rules, name), rule);
         (vec![rule.to_string()], name.to_owned(), witness)
@@ -96,6 +101,23 @@ fn another<'r>(rules: &'r PhaseRules, phase: &str) -> &'r str {
 }
 
 impl Lint<'_> {
+    /// Whether a phase may be copied from another object in a move: then the table does not apply.
+    fn mirrors(&self, rules: &PhaseRules, from: &str, to: &str) -> bool {
+        let Some(mirrored) = &rules.mirrored else { return false };
+        let question = Question::plain(mirrored);
+        let mut space = self.stage.space(&[question]);
+        space.facts.retain(|fact, _| !matches!(fact, Fact::Phase { .. }));
+        self.first_scenes(&space).any(|mut scene| {
+            let mut old = scene.stored().into_owned();
+            if !from.is_empty() {
+                self.stage.set_phase(&mut old, from);
+            }
+            self.stage.set_phase(&mut scene.object, to);
+            scene.old = Some(old);
+            self.stage.holds(&scene, &question)
+        })
+    }
+
     /// A write that makes a move, and whether the rule about moves rejects it.
     fn make_move(&self, from: &str, to: &str, rule: &Id) -> (bool, String) {
         let [mut old, mut new] = [self.stage.bare(), self.stage.bare()];

@@ -14,7 +14,7 @@ struct Phases<'l> {
 
 pub(super) fn table_can_be_built(lint: &Lint<'_>) -> Vec<Remark> {
     let rules = lint.convention.phase.as_ref().filter(|rules| has_evidence(rules));
-    match (rules, &lint.table) {
+    match (rules, lint.table()) {
         (Some(_), None) => vec![Remark::not_proven(Vec::new(), "the truth table of the phase")],
         _ => Vec::new(),
     }
@@ -125,7 +125,7 @@ pub(super) fn repair_steps_can_apply(lint: &Lint<'_>) -> Vec<Remark> {
 
 impl<'l> Phases<'l> {
     fn of(lint: &'l Lint<'l>) -> Option<Self> {
-        Some(Self { lint, rules: lint.convention.phase.as_ref()?, table: lint.table.as_ref()? })
+        Some(Self { lint, rules: lint.convention.phase.as_ref()?, table: lint.table()? })
     }
 
     fn each(

@@ -1,60 +1,95 @@
 //! What a policy adds to its convention does not contradict it, as far as that can be proven.
 //!
-//! Lint proves whether a check rejects a phase, because the check reads nothing else. It also shows writes
-//! that are rejected only because of what the mutating webhook changes. It proves nothing about rules in
-//! CEL, because their states cannot be listed; it tries writes.
-
-use std::cell::Cell;
+//! Lint proves the same as for a convention, for the resources that the policy selects, and reports what the
+//! convention alone does not have. It proves nothing about rules in CEL, because their states cannot be
+//! listed; it tries writes.
 
 use indexmap::IndexSet;
 
-use super::backfill::{UNDONE, add_field, patched};
 use super::cel::of_rules;
 use super::fields::of_fields;
-use super::gate::Write;
-use super::rules::MAX_WRITES;
-use super::{Kind, Remark, Report, one_per_cause, sorted};
-use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of, yaml};
-use crate::language::Glob;
-use crate::model::Resource;
-use crate::policy::convention::{Convention, PhaseRules};
+use super::gate::Gate;
+use super::{Kind, Lint, Remark, Report, WRITES, joint, owners, rules, sorted};
+use crate::documents::Resources;
+use crate::explain::{Clause, Stage, phase_questions, versions_of, yaml};
+use crate::language::{AnyWord, Glob};
+use crate::policy::convention::Convention;
 use crate::policy::{Action, Policy, PolicySet, overlap};
 
 /// Lints one of these policies in addition to its convention, as if `enforcement` were `Deny`.
 pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
-    let mut strict = policy.clone();
-    strict.enforcement = Action::Deny;
-    // The rules are the same with and without a status subresource.
-    strict.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
-    let (convention, combinations) = (&policy.convention, Cell::new(0));
-    let strict = PolicySet::of(vec![strict]);
+    let convention = &policy.convention;
+    let mut combinations = 0;
     let mut remarks: Vec<Remark> = Vec::new();
-    for rule in &policy.resources {
-        let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
-        let (Some(group), Some(plural)) = (sample(&rule.api_groups), sample(&rule.resources))
-        else {
-            continue;
-        };
-        for version in samples(&rule.api_versions, convention) {
-            let (group, plural, combinations) = (group.as_str(), plural.as_str(), &combinations);
-            let stage = Stage { convention, version: &version };
-            let lint = Lint { policy, strict: &strict, stage, group, plural, combinations };
-            // Some value passes the checks of the policy and those of its convention.
-            remarks.extend(of_fields(&stage, &convention.fields, Some(&policy.fields)));
-            remarks.extend(convention.phase.iter().flat_map(|rules| lint.phases(rules)));
-            remarks.extend(lint.patches());
-        }
-    }
+    let gate = Gate::of_policy(policy);
     let versions: IndexSet<String> =
         policy.resources.iter().flat_map(|rule| samples(&rule.api_versions, convention)).collect();
+    for version in &versions {
+        let has_version =
+            |rule: &&Resources| rule.api_versions.iter().any(|glob| glob.matches(version));
+        let rules = || policy.resources.iter().filter(has_version);
+        let plurals: Vec<Glob> = rules().flat_map(|rule| rule.resources.iter().cloned()).collect();
+        let Some(group) = rules().find_map(|rule| rule.api_groups.first()) else { continue };
+        let lint_of = |plurals| {
+            let selected = Some((group, plurals));
+            Lint::new(&gate, vec![Stage { convention: gate.convention(), version, selected }])
+        };
+        let lint = lint_of(&plurals);
+        // Some value passes the checks of the policy and those of its convention.
+        remarks.extend(of_fields(&lint.stage, Some(&policy.fields)));
+        let by_resource = distinguishes_resources(&lint);
+        let adds = !policy.fields.is_empty()
+            || !policy.preserve.is_empty()
+            || !policy.rules.is_empty()
+            || policy.backfill.iter().any(|default| default.of_policy);
+        if !adds && !by_resource {
+            continue;
+        }
+        let mut found: Vec<Remark> = WRITES.iter().flat_map(|check| check(&lint)).collect();
+        combinations += lint.combinations.get();
+        if by_resource {
+            // Some status of each resource is accepted.
+            let each = plurals.iter().map(|plural| lint_of(std::slice::from_ref(plural)));
+            found.extend(each.flat_map(|lint| joint::statuses_can_be_written(&lint)));
+        }
+        found.retain(|remark| remark.kind != Kind::NotProven);
+        if !found.is_empty() {
+            let gate = Gate::of_policy(&without_additions(policy));
+            let stage = Stage { convention: gate.convention(), ..lint.stage };
+            let any = Lint::new(&gate, vec![Stage::of(stage.convention, version)]);
+            let known: Vec<Remark> = WRITES.iter().flat_map(|check| check(&any)).collect();
+            // A phase that is only for other resources is no fault.
+            let selected = rules::phases_can_be_written(&Lint::new(&gate, vec![stage]));
+            found
+                .retain(|remark| !known.iter().chain(&selected).any(|known| remark.repeats(known)));
+        }
+        remarks.extend(found);
+    }
     remarks.extend(of_rules(policy, &versions));
     remarks.extend(repairs_nothing(policy, versions.first()));
     let earlier = policies.policies().iter().take_while(|earlier| *earlier.name != *policy.name);
-    remarks.extend(earlier.filter_map(|earlier| second_owner(earlier, policy)));
-    Report {
-        name: policy.name.to_string(),
-        remarks: sorted(remarks.into_iter()),
-        combinations: combinations.get(),
+    remarks.extend(earlier.clone().filter_map(|earlier| second_owner(earlier, policy)));
+    let others = earlier.filter(|earlier| overlap(earlier, policy));
+    remarks.extend(owners::of_policies(policy, others, versions.first()));
+    Report { name: policy.name.to_string(), remarks: sorted(remarks.into_iter()), combinations }
+}
+
+/// Whether a convention distinguishes resources.
+fn distinguishes_resources(lint: &Lint<'_>) -> bool {
+    let phase = lint.convention.phase.iter().flat_map(|rules| phase_questions(rules));
+    let clauses = lint.clauses.iter().map(Clause::question);
+    let mut words = phase.chain(clauses).flat_map(|question| question.predicate.questions());
+    words.any(|word| matches!(word, AnyWord::ResourceName(_)))
+}
+
+/// The policy without what it adds to its convention.
+fn without_additions(policy: &Policy) -> Policy {
+    Policy {
+        backfill: policy.convention.backfill.clone(),
+        fields: Vec::new(),
+        preserve: Vec::new(),
+        rules: Vec::new(),
+        ..policy.clone()
     }
 }
 
@@ -66,7 +101,7 @@ fn repairs_nothing(policy: &Policy, version: Option<&String>) -> Option<Remark> 
         return None;
     }
     let phase = rules.phases.iter().find(|phase| phase.necessary.is_some())?;
-    let stage = Stage { convention: &policy.convention, version: version? };
+    let stage = Stage::of(&policy.convention, version?);
     let mut object = stage.bare();
     stage.set_phase(&mut object, &phase.name);
     let name = &policy.convention.name;
@@ -94,86 +129,4 @@ fn samples(globs: &[Glob], convention: &Convention) -> IndexSet<String> {
     let known = versions_of(convention);
     let known = known.into_iter().filter(|version| globs.iter().any(|glob| glob.matches(version)));
     globs.iter().map(Glob::sample).chain(known).collect()
-}
-
-/// The policy to check, at one of its resources.
-struct Lint<'p> {
-    policy: &'p Policy,
-    /// The policy alone, with `enforcement: Deny`.
-    strict: &'p PolicySet,
-    stage: Stage<'p>,
-    group: &'p str,
-    plural: &'p str,
-    combinations: &'p Cell<usize>,
-}
-
-impl Lint<'_> {
-    /// No check of the policy rejects a phase of the convention. A check reads the same in every state.
-    fn phases(&self, rules: &PhaseRules) -> Vec<Remark> {
-        let checks = self.policy.fields.iter().filter(|field| *field.path == rules.path);
-        let checks: Vec<&str> = checks.map(|field| field.check.rule.as_str()).collect();
-        if checks.is_empty() {
-            return Vec::new();
-        }
-        let rejected = rules.phases.iter().filter_map(|phase| {
-            let questions: Vec<Question<'_>> =
-                phase.necessary.iter().map(Question::plain).collect();
-            let space = space_of(self.stage.convention, self.stage.version, &questions);
-            let name = &phase.name;
-            let rejected = self.scenes(&space).into_iter().map(|mut scene| {
-                self.stage.set_phase(&mut scene.object, name);
-                (self.write(&scene).rejecting(self.strict), scene)
-            });
-            // The best witness is a state that nothing else rejects.
-            let (rules, scene) = rejected.min_by_key(|(rules, _)| rules.len())?;
-            let own = rules.into_iter().filter(|rule| checks.contains(&rule.as_str()));
-            let own: Vec<String> = own.collect();
-            (!own.is_empty()).then(|| (own, name.clone(), scene))
-        });
-        one_per_cause(rejected, |rules, phases, scene| {
-            let message = format!("a check of this policy rejects phase {phases} in every state");
-            Remark::new(Kind::PhaseNeverWritten, rules, message, Some(scene.to_yaml()))
-        })
-    }
-
-    /// The validating webhook does not reject a write because of what the mutating webhook changes.
-    fn patches(&self) -> Vec<Remark> {
-        let spaces = patched(self.stage.convention, self.stage.version, &self.policy.backfill);
-        let mut scenes: Vec<Scene> = spaces.iter().flat_map(|space| self.scenes(space)).collect();
-        scenes.iter_mut().for_each(add_field);
-        let remarks = scenes.iter().filter_map(|scene| {
-            let rules = self.write(scene).undone(self.strict);
-            let witness = || Some(scene.to_yaml());
-            (!rules.is_empty()).then(|| Remark::new(Kind::PatchRefused, rules, UNDONE, witness()))
-        });
-        remarks.collect()
-    }
-
-    fn scenes(&self, space: &Space) -> Vec<Scene> {
-        let size = space.size().unwrap_or(MAX_WRITES);
-        self.combinations.set(self.combinations.get() + size.min(MAX_WRITES));
-        let mut scenes: Vec<Scene> =
-            self.stage.scenes(space, space.scattered(MAX_WRITES)).collect();
-        for scene in &mut scenes {
-            // Empty if no predicate queries it.
-            if scene.plural.is_empty() {
-                self.plural.clone_into(&mut scene.plural);
-            }
-            for object in std::iter::once(&mut scene.object).chain(&mut scene.old) {
-                object["apiVersion"] = format!("{}/{}", self.group, self.stage.version).into();
-            }
-        }
-        let selects = |plural: &str| {
-            let mut globs = self.policy.resources.iter().flat_map(|rule| &rule.resources);
-            globs.any(|glob| glob.matches(plural))
-        };
-        scenes.retain(|scene| selects(&scene.plural));
-        scenes
-    }
-
-    fn write<'s>(&'s self, scene: &'s Scene) -> Write<'s> {
-        let resource = scene.plural.as_str().into();
-        let (group, version) = (self.group.into(), self.stage.version.into());
-        Write::of(scene, Resource { group, version, resource })
-    }
 }

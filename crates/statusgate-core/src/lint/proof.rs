@@ -15,9 +15,9 @@ use super::backfill::add_field;
 use super::each_once;
 use super::example::STATUSES;
 use super::gate::{Gate, Write};
-use super::rulings::{Ruling, is_one_of};
+use super::rulings::{EMPTY, Ruling, is_one_of};
 use crate::engine::Action;
-use crate::explain::{Fact, Question, Scene, Space, Stage, space_of};
+use crate::explain::{Answer, Fact, Question, Scene, Space, Stage};
 use crate::language::{AnyWord, Predicate};
 use crate::model::Pointer;
 use crate::policy::convention::ConditionList;
@@ -31,6 +31,10 @@ pub(super) struct Search<'s, 'c> {
     pub(super) gate: &'c Gate,
     /// The list of the element, and its type.
     pub(super) element: Option<(&'c ConditionList, &'s str)>,
+    /// The phase of each status; `None` for any.
+    pub(super) phase: Option<&'s str>,
+    /// The list that must have an element; `None` if all may be empty.
+    pub(super) filled: Option<&'c ConditionList>,
 }
 
 /// What a search has found.
@@ -62,6 +66,8 @@ pub(super) struct Proof<'p, 'c> {
     pub(super) judged: usize,
     /// The combination that the fewest rules reject, and their number.
     pub(super) least: Option<(usize, Scene)>,
+    /// A combination that the rules accept.
+    pub(super) accepted: Option<Scene>,
 }
 
 impl<'c> Search<'_, 'c> {
@@ -75,7 +81,7 @@ impl<'c> Search<'_, 'c> {
         let typed = self.element.filter(|(list, _)| !list.is_map());
         let judged = Predicate::all([is_one_of("status", &STATUSES), is_one_of("type", &kind)]);
         questions.extend(typed.map(|(list, _)| self.question(&judged, Some(list))));
-        let mut space = space_of(self.stage.convention, self.stage.version, &questions);
+        let mut space = self.stage.space(&questions);
         space.facts.retain(|fact, _| *fact != Fact::Deleting && !fact.is_stored());
         for (member, wanted) in [("type", kind.as_slice()), ("status", STATUSES.as_slice())] {
             let fact = Fact::Member { old: false, name: member.to_owned() };
@@ -83,6 +89,9 @@ impl<'c> Search<'_, 'c> {
                 let is_wanted = |value: &Value| wanted.iter().any(|text| value == text);
                 answers.retain(|answer| answer.value().is_some_and(is_wanted));
             }
+        }
+        if let Some(phase) = self.phase {
+            space.facts.insert(Fact::Phase { old: false }, vec![Answer::named(phase.into())]);
         }
         space
     }
@@ -98,11 +107,19 @@ impl<'c> Search<'_, 'c> {
         Some(scene)
     }
 
-    /// The rules that reject a write.
+    /// The rules that reject a write, the rule of a phase that replaces the wanted one, and [`EMPTY`].
     pub(super) fn rejecting(&self, scene: &Scene) -> Vec<String> {
         let resource = self.stage.resource(&scene.plural);
         let write = Write { resource, old: Cow::Owned(self.stage.bare()), new: &scene.object };
-        write.rejecting(self.gate.policies(Action::Deny))
+        let rules = write.rejecting(self.gate.policies(Action::Deny));
+        let replaced = self.phase.and_then(|phase| self.stage.replaced(scene, phase));
+        let is_empty = |list: &ConditionList| {
+            let items = scene.object.pointer(&list.path.to_string()).and_then(Value::as_array);
+            items.is_none_or(Vec::is_empty)
+        };
+        let empty = self.filled.filter(|list| is_empty(list)).map(|_| EMPTY.to_owned());
+        let replaced = replaced.map(|by| by.rule.to_string());
+        rules.into_iter().chain(replaced).chain(empty).collect()
     }
 
     /// Whether a space adds other conditions to the list of the element. The rules judge those, too.
@@ -121,30 +138,15 @@ impl<'c> Search<'_, 'c> {
         Question { predicate, list, of_element: self.element.is_some() }
     }
 
-    /// The places in the object that a fact writes.
-    fn places<'f>(&self, space: &'f Space, fact: &'f Fact) -> Vec<&'f Pointer>
-    where
-        'c: 'f,
-    {
-        let convention = self.stage.convention;
-        match fact {
-            Fact::Phase { .. } => convention.phase.iter().map(|rules| &rules.path).collect(),
-            Fact::Observed => {
-                convention.generation.iter().filter_map(|rules| rules.own_path()).collect()
-            }
-            Fact::Field { path, .. } | Fact::Length(path) => vec![path],
-            Fact::Gates(path) => {
-                let list = convention.primary_conditions(self.stage.version);
-                [path].into_iter().chain(list.map(|list| &*list.path)).collect()
-            }
-            Fact::Condition { list, .. } | Fact::OfCondition { list, .. } => list.iter().collect(),
-            Fact::Member { .. } => space.element_of.iter().collect(),
-            Fact::Deleting | Fact::Resource => Vec::new(),
-        }
+    fn reaches(&self, space: &Space, fact: &Fact, path: &Pointer) -> bool {
+        reaches(self.stage, space, fact, path)
     }
 
-    fn reaches(&self, space: &Space, fact: &Fact, path: &Pointer) -> bool {
-        self.places(space, fact).into_iter().any(|place| overlap(place, path))
+    /// Whether a length adds elements to the list of a ruling about elements.
+    pub(super) fn is_stretched(&self, space: &Space, ruling: &Ruling<'c>) -> bool {
+        let Some(list) = ruling.list.filter(|_| ruling.kind.is_some()) else { return false };
+        let lengths = space.facts.keys().filter(|fact| matches!(fact, Fact::Length(_)));
+        lengths.into_iter().any(|fact| self.reaches(space, fact, &list.path))
     }
 
     /// Whether one fact can change what the other one's place holds. Facts that find their items by
@@ -153,7 +155,9 @@ impl<'c> Search<'_, 'c> {
         let by_type = |fact: &Fact| matches!(fact, Fact::Condition { .. } | Fact::Gates(_));
         let by_type = |fact: &Fact| by_type(fact) || is_member(fact);
         !(by_type(one) && by_type(other))
-            && self.places(space, one).into_iter().any(|path| self.reaches(space, other, path))
+            && places(self.stage, space, one)
+                .into_iter()
+                .any(|path| self.reaches(space, other, path))
     }
 }
 
@@ -178,9 +182,20 @@ impl<'p, 'c> Proof<'p, 'c> {
             }
         }
         let leaves = HashMap::new();
-        let (judged, least) = (0, None);
-        let mut proof =
-            Self { search, rulings, space, rules, leaves, solver, answers, guards, judged, least };
+        let (judged, least, accepted) = (0, None, None);
+        let mut proof = Self {
+            search,
+            rulings,
+            space,
+            rules,
+            leaves,
+            solver,
+            answers,
+            guards,
+            judged,
+            least,
+            accepted,
+        };
         for ruling in proof.rulings.clone() {
             for word in ruling.asks.iter().flat_map(Predicate::questions) {
                 let predicate = word.clone().into();
@@ -231,6 +246,7 @@ impl<'p, 'c> Proof<'p, 'c> {
             let known = |id: &String| self.rules.iter().position(|known| known == id);
             let rejecting: Vec<usize> = rejecting.iter().filter_map(known).collect();
             if !rejecting.iter().any(|rule| rules.contains(rule)) {
+                self.accepted = Some(scene);
                 return Decision::Accepted;
             }
             for rule in &rejecting {
@@ -269,6 +285,11 @@ impl<'p, 'c> Proof<'p, 'c> {
         let of_one = !self.search.has_neighbours(&self.space);
         let mut found: Vec<usize> = Vec::new();
         for ruling in self.rulings.iter().filter(|ruling| Some(&ruling.id) == id) {
+            if self.search.is_stretched(&self.space, ruling) {
+                found.extend(ruling.list.iter().flat_map(|list| self.facts_at(&list.path)));
+            } else if !ruling.is_about(scene) {
+                continue;
+            }
             let mut leaves: Vec<&AnyWord> = Vec::new();
             let looked = self.search.stage.look(scene, ruling.list, |facts| {
                 if of_one {
@@ -288,7 +309,7 @@ impl<'p, 'c> Proof<'p, 'c> {
     /// The facts that a predicate asks for, and those that can change what they find.
     fn facts_of(&self, question: Question<'_>) -> Vec<usize> {
         let stage = &self.search.stage;
-        let asked = space_of(stage.convention, stage.version, &[question]).facts;
+        let asked = stage.space(&[question]).facts;
         let known = asked.keys().filter_map(|fact| self.space.facts.get_index_of(fact)).collect();
         self.with_interfering(known)
     }
@@ -336,6 +357,30 @@ impl<'p, 'c> Proof<'p, 'c> {
         let part = Space { facts: facts.collect(), element_of, ..Space::default() };
         self.search.stage.scene(&part, &vec![0; chosen.len()]).is_some()
     }
+}
+
+/// The places in the object that a fact writes.
+fn places<'f>(stage: Stage<'f>, space: &'f Space, fact: &'f Fact) -> Vec<&'f Pointer> {
+    let convention = stage.convention;
+    match fact {
+        Fact::Phase { .. } => convention.phase.iter().map(|rules| &rules.path).collect(),
+        Fact::Observed => {
+            convention.generation.iter().filter_map(|rules| rules.own_path()).collect()
+        }
+        Fact::Field { path, .. } | Fact::Length(path) => vec![path],
+        Fact::Gates(path) => {
+            let list = convention.primary_conditions(stage.version);
+            [path].into_iter().chain(list.map(|list| &*list.path)).collect()
+        }
+        Fact::Condition { list, .. } | Fact::OfCondition { list, .. } => list.iter().collect(),
+        Fact::Member { .. } => space.element_of.iter().collect(),
+        Fact::Deleting | Fact::Resource => Vec::new(),
+    }
+}
+
+/// Whether a fact writes what a path leads to, or something around it.
+pub(super) fn reaches(stage: Stage<'_>, space: &Space, fact: &Fact, path: &Pointer) -> bool {
+    places(stage, space, fact).into_iter().any(|place| overlap(place, path))
 }
 
 const fn is_member(fact: &Fact) -> bool {

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::gate::Write;
+use super::joint::Joint;
+use super::proof::Search;
+use super::rulings::Ruling;
 use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::Action;
-use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
+use crate::explain::{Clause, Fact, Question, Scene, Space, Stage};
 use crate::language::{AnyWord, Polarity, Predicate};
 use crate::policy::convention::{PhaseRules, PhaseValue};
 
@@ -20,7 +25,7 @@ pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
     let unfired = lint.clauses.iter().filter_map(|clause| {
         let rules = vec![clause.id.to_owned()];
         Some(match lint.search(clause.question()) {
-            Searched::Something => return None,
+            Searched::Something(_) => return None,
             Searched::Nothing if waits_for_type(clause) => Remark::new(
                 Kind::WaitsForType,
                 rules,
@@ -37,30 +42,73 @@ pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
     unfired.collect()
 }
 
-/// A policy that denies disagreements accepts each phase in some state.
+/// A policy that denies disagreements accepts each phase in some state: in the first status, or after another
+/// phase that it accepts.
 pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &lint.convention.phase else { return Vec::new() };
-    let relevant = lint.rejecting_rules(rules);
-    let (mut never, mut remarks) = (Vec::new(), Vec::new());
+    let rulings = lint.rulings_of_status(&lint.lists(lint.stage));
+    let (stage, gate) = (lint.stage, lint.gate);
+    let first =
+        |phase| lint.jointly(&Search { stage, gate, element: None, phase, filled: None }, &rulings);
+    // That no status can be written is another fault.
+    if matches!(first(None), Joint::Rejected(..)) {
+        return Vec::new();
+    }
+    // For each phase that can be written the write; for the others the rules that together reject it as the
+    // first one.
+    let mut written: Vec<Scene> = Vec::new();
+    let mut later: Vec<(&PhaseValue, Option<Vec<String>>)> = Vec::new();
     for phase in &rules.phases {
-        let (found, rejected) = lint.search_write(rules, phase, &relevant);
-        let Some((mut rejecting, witness)) = rejected else { continue };
-        // A phase that its own evidence rejects everywhere is another fault.
-        rejecting.retain(|rule| **rule != *phase.rule);
+        match first(Some(phase.name.as_str())) {
+            Joint::Passes(scene) => written.push(scene),
+            Joint::Rejected(core, _) => later.push((phase, Some(core))),
+            Joint::Open(_) | Joint::TooMany => later.push((phase, None)),
+        }
+    }
+    let mut open: Vec<(&PhaseValue, Searched, Rejected, Option<Vec<String>>)> = Vec::new();
+    loop {
+        open.clear();
+        let known = written.len();
+        later.retain(|(phase, core)| match lint.search_write(phase, &rulings, &written) {
+            (Searched::Something(scene), _) => {
+                written.push(scene);
+                false
+            }
+            (found, rejected) => {
+                open.push((phase, found, rejected, core.clone()));
+                true
+            }
+        });
+        if written.len() == known {
+            break;
+        }
+    }
+    let moves = rules.moves.as_ref().and_then(|moves| moves.action.as_ref());
+    let (mut never, mut remarks) = (Vec::new(), Vec::new());
+    for (phase, found, rejected, core) in open {
+        let Some((first, witness)) = rejected else { continue };
+        let mut rejecting = core.unwrap_or(first);
+        // A phase that its own evidence rejects everywhere, or that no move leads to, is another fault.
+        rejecting.retain(|rule| {
+            **rule != *phase.rule && moves.is_none_or(|sanction| **rule != *sanction.rule)
+        });
         if rejecting.is_empty() {
             continue;
         }
         let name = &phase.name;
         match found {
-            Searched::Something => {}
             Searched::Nothing => never.push((rejecting, name.clone(), witness)),
             unknown => {
                 remarks.push(unknown.not_proven(rejecting, &format!("accepts phase {name}")));
             }
         }
     }
+    let imposes = |rule: &String| {
+        rules.phases.iter().any(|phase| phase.imposed.is_some() && *phase.rule == **rule)
+    };
     remarks.extend(one_per_cause(never, |rules, phases, witness| {
-        let message = format!("phase {phases} is rejected in every state that admits it");
+        let replaced = if rules.iter().any(imposes) { " or replaced" } else { "" };
+        let message = format!("phase {phases} is rejected{replaced} in every state that admits it");
         Remark::new(Kind::PhaseNeverWritten, rules, message, Some(witness))
     }));
     remarks
@@ -71,7 +119,7 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(default) = &rules.default else { return Vec::new() };
     let relevant = lint.rejecting_rules(rules);
     let rejected = lint.rejecting().filter_map(|clause| {
-        let space = space_of(lint.convention, lint.stage.version, &[clause.question()]);
+        let space = lint.stage.space(&[clause.question()]);
         if !space.facts.contains_key(&Fact::Phase { old: false }) {
             return None;
         }
@@ -123,47 +171,54 @@ impl<'c> Lint<'c> {
         Write::of(scene, self.stage.resource(&scene.plural))
     }
 
-    /// Searches for a state in which a write of a phase is accepted. Also returns the rules that reject the
-    /// first state that was tried, and that state.
+    /// Searches for a state in which a write of a phase is accepted, also after one of these writes. Also
+    /// returns the rules that reject the first state that was tried, and that state.
     ///
     /// All rules may have too many combinations. So the search starts with the evidence of the phase, and
     /// adds the rules that reject what it tries. If it tries all combinations and these rules reject each
     /// of them, then other facts make no difference.
     fn search_write(
         &self,
-        rules: &PhaseRules,
         phase: &PhaseValue,
-        relevant: &[String],
-    ) -> (Searched, Option<(Vec<String>, String)>) {
-        let mut added: Vec<&Clause<'_>> = Vec::new();
+        rulings: &[Ruling<'_>],
+        written: &[Scene],
+    ) -> (Searched, Rejected) {
+        let relevant: Vec<String> = rulings.iter().map(|ruling| ruling.id.to_owned()).collect();
+        let mut added: Vec<&Ruling<'_>> = Vec::new();
         let mut first = None;
         loop {
             let questions = phase.necessary.iter().map(Question::plain);
-            let questions = questions.chain(added.iter().map(|clause| clause.question()));
-            let questions: Vec<Question<'_>> = questions.collect();
-            let mut space = space_of(self.convention, self.stage.version, &questions);
+            let asks = added.iter().flat_map(|ruling| {
+                let (list, of_element) = (ruling.list, false);
+                let question = move |predicate| Question { predicate, list, of_element };
+                ruling.asks.iter().map(question)
+            });
+            let questions: Vec<Question<'_>> = questions.chain(asks).collect();
+            let mut space = self.stage.space(&questions);
             space.facts.shift_remove(&Fact::Phase { old: false });
-            if rules.moves.is_some() {
-                space.add_stored_phase(self.convention);
-            }
             let mut rejecting: BTreeSet<String> = BTreeSet::new();
             for mut scene in self.scenes(&space) {
+                let before = self.before(&scene, &relevant, written);
                 self.stage.set_phase(&mut scene.object, &phase.name);
-                let Some(rules) = self.rejection(&scene, relevant) else {
-                    return (Searched::Something, first);
-                };
-                first.get_or_insert_with(|| (rules.clone(), scene.to_yaml()));
-                rejecting.extend(rules);
+                let later = before.into_iter().map(|old| Scene { old: Some(old), ..scene.clone() });
+                for scene in [scene.clone()].into_iter().chain(later) {
+                    let Some(rules) = self.refusal(&scene, phase, &relevant) else {
+                        return (Searched::Something(scene), first);
+                    };
+                    first.get_or_insert_with(|| (rules.clone(), scene.to_yaml()));
+                    rejecting.extend(rules);
+                }
             }
-            let is_known = |clause: &&Clause<'_>| added.iter().any(|known| known.id == clause.id);
-            let more = self.rejecting().filter(|clause| rejecting.contains(clause.id));
-            let more: Vec<&Clause<'_>> = more.filter(|clause| !is_known(clause)).collect();
+            let is_known = |ruling: &&Ruling<'_>| added.iter().any(|known| known.id == ruling.id);
+            let more = rulings.iter().filter(|ruling| rejecting.contains(ruling.id));
+            let more: Vec<&Ruling<'_>> = more.filter(|ruling| !is_known(ruling)).collect();
             if !more.is_empty() {
                 added.extend(more);
                 continue;
             }
+            let open = space.open || added.iter().any(|ruling| !ruling.decided);
             let found = match space.size() {
-                Some(size) if size <= MAX_WRITES && space.open => Searched::Open,
+                Some(size) if size <= MAX_WRITES && open => Searched::Open,
                 Some(size) if size <= MAX_WRITES => Searched::Nothing,
                 _ => Searched::TooMany,
             };
@@ -171,8 +226,36 @@ impl<'c> Lint<'c> {
         }
     }
 
+    /// What can be stored before a scene gets another phase: what was written, or the same status without a
+    /// phase or with a phase that was written, if no rule rejects it.
+    fn before(&self, scene: &Scene, relevant: &[String], written: &[Scene]) -> Vec<Value> {
+        let moves = self.convention.phase.as_ref().and_then(|rules| rules.moves.as_ref());
+        let moves = moves.and_then(|moves| moves.action.as_ref());
+        let is_move = |rule: &&String| moves.is_some_and(|sanction| ***rule == *sanction.rule);
+        let others: Vec<String> = relevant.iter().filter(|rule| !is_move(rule)).cloned().collect();
+        let phases = written.iter().filter_map(|write| self.stage.phase_of(&write.object));
+        let similar = [None].into_iter().chain(phases.map(Some)).map(|phase| {
+            let mut scene = Scene { old: None, ..scene.clone() };
+            if let Some(phase) = phase {
+                self.stage.set_phase(&mut scene.object, phase);
+            }
+            scene
+        });
+        let similar = similar.filter(|scene| self.rejection(scene, &others).is_none());
+        let same_resource = |write: &&Scene| write.plural == scene.plural;
+        let all = similar.chain(written.iter().filter(same_resource).cloned());
+        all.map(|scene| scene.object).collect()
+    }
+
+    /// The rules that reject the write of a phase, or that of the phase that replaces it.
+    fn refusal(&self, scene: &Scene, phase: &PhaseValue, relevant: &[String]) -> Rules {
+        let replaced = self.stage.replaced(scene, &phase.name);
+        let replaced = replaced.map(|by| vec![by.rule.to_string()]);
+        replaced.or_else(|| self.rejection(scene, relevant))
+    }
+
     /// The rules that reject the write of a scene. `None` if they accept it.
-    fn rejection(&self, scene: &Scene, relevant: &[String]) -> Option<Vec<String>> {
+    fn rejection(&self, scene: &Scene, relevant: &[String]) -> Rules {
         let (_, mut rules) = self.write(scene).review(self.gate.policies(Action::Deny));
         rules.retain(|rule| relevant.contains(rule));
         (!rules.is_empty()).then_some(rules)
@@ -190,11 +273,11 @@ impl<'c> Lint<'c> {
     }
 
     /// Searches all versions for a state in which a predicate holds.
-    fn search(&self, question: Question<'_>) -> Searched {
+    pub(super) fn search(&self, question: Question<'_>) -> Searched {
         let mut found = Searched::Nothing;
         for stage in self.stages(&[question]) {
             match self.search_in(stage, question) {
-                Searched::Something => return Searched::Something,
+                found @ Searched::Something(_) => return found,
                 Searched::Nothing => {}
                 unknown => found = unknown,
             }
@@ -203,14 +286,15 @@ impl<'c> Lint<'c> {
     }
 
     fn search_in(&self, stage: Stage<'_>, question: Question<'_>) -> Searched {
-        let mut space = space_of(self.convention, stage.version, &[question]);
+        let mut space = stage.space(&[question]);
         let Some(size) = space.size() else { return Searched::TooMany };
         // The second time, the stored conditions also differ in members that no predicate asks for.
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
             let numbers = space.scattered(MAX_SEARCH).inspect(|_| self.count(1));
-            if stage.scenes(&space, numbers).any(|scene| stage.holds(&scene, &question)) {
-                return Searched::Something;
+            let mut scenes = stage.scenes(&space, numbers);
+            if let Some(scene) = scenes.find(|scene| stage.holds(scene, &question)) {
+                return Searched::Something(scene);
             }
             if size > MAX_SEARCH {
                 return Searched::TooMany;
@@ -223,7 +307,7 @@ impl<'c> Lint<'c> {
     pub(super) fn nearest(&self, question: Question<'_>) -> (String, Option<String>) {
         let none = "no state violates this rule".to_owned();
         let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
-        let space = space_of(self.convention, stage.version, &[question]);
+        let space = stage.space(&[question]);
         let parts = question.predicate.conjuncts();
         let rated = stage.scenes(&space, space.scattered(MAX_WRITES)).map(|scene| {
             let holds =
@@ -241,9 +325,15 @@ impl<'c> Lint<'c> {
     }
 }
 
+/// The rules that reject a write; `None` if they accept it.
+type Rules = Option<Vec<String>>;
+
+/// The rules that reject the first state that was tried, and that state.
+type Rejected = Option<(Vec<String>, String)>;
+
 /// The result of a search.
-enum Searched {
-    Something,
+pub(super) enum Searched {
+    Something(Scene),
     Nothing,
     TooMany,
     /// Nothing, but the combinations do not represent all values.

@@ -14,9 +14,7 @@ use serde_json::Value;
 use super::gate::Write;
 use super::{Kind, Lint, Remark, each_once, one_per_cause};
 use crate::engine::{Action, Facts, Truth, admits, repaired};
-use crate::explain::{
-    Clause, Fact, Question, Scene, Space, has_evidence, phase_questions, space_of, yaml,
-};
+use crate::explain::{Clause, Fact, Question, Scene, Space, has_evidence, phase_questions, yaml};
 use crate::policy::Disposition;
 use crate::policy::convention::{Moves, PhaseRules};
 
@@ -31,7 +29,7 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &convention.phase else { return Vec::new() };
     // Only rules that see the phase and other parts of the status can come between the two.
     let sees_phase = |clause: &&Clause<'_>| {
-        let facts = space_of(convention, lint.stage.version, &[clause.question()]).facts;
+        let facts = lint.stage.space(&[clause.question()]).facts;
         facts.keys().any(|fact| matches!(fact, Fact::Phase { .. }))
     };
     let between: Vec<&Clause<'_>> = lint.rejecting().filter(sees_phase).collect();
@@ -104,7 +102,7 @@ impl<'l, 'c> Model<'l, 'c> {
         let questions = phase_questions(rules);
         let questions: Vec<Question<'_>> =
             questions.chain(between.iter().map(|clause| clause.question())).collect();
-        let space = state_space(space_of(lint.convention, lint.stage.version, &questions));
+        let space = state_space(lint.stage.space(&questions));
         let size = space.size().filter(|size| *size <= MAX_STATES)?;
         let (states, kinds, known) = (Vec::new(), Vec::new(), HashMap::new());
         let mut model = Self { lint, rules, between, relevant, states, kinds, known };

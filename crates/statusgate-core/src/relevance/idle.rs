@@ -30,7 +30,7 @@ fn is_idle_clause(convention: &Convention, clause: &Clause<'_>) -> bool {
         return true;
     }
     versions_of(convention).iter().all(|version| {
-        let stage = Stage { convention, version };
+        let stage = Stage::of(convention, version);
         let scenes = same(&stage, space_of(convention, version, &[question]));
         scenes.is_some_and(|scenes| scenes.iter().all(|scene| !stage.holds(scene, &question)))
     })

@@ -47,6 +47,12 @@ pub(super) fn passes(checks: &[&Check], value: &Value) -> bool {
     checks.is_empty() || refusing(checks, value).is_empty()
 }
 
+/// A value that does not pass all of these checks.
+pub(crate) fn refused(checks: &[&Check]) -> Option<Value> {
+    let odd = [json!("example"), json!(1), json!(-1), json!(1_000_000), true.into()];
+    values(checks).into_iter().chain(odd).find(|value| !passes(checks, value))
+}
+
 /// A small set with a member of each of these sets, none of which is empty.
 fn core_of<T: Clone + Ord>(sets: &[Vec<T>]) -> Vec<T> {
     let mut core: Vec<T> = sets.iter().flatten().cloned().collect();

@@ -32,11 +32,13 @@ pub(crate) const GATE: &str = "ExampleGate";
 pub(crate) const GATES: [(&str, &str); 2] =
     [(GATE, "Positive"), ("ExampleNegativeGate", "Negative")];
 
+const GENERATION: i64 = 5;
+
 /// The longest list in a scene. Real objects may have longer lists.
 pub(super) const LONGEST: usize = 1000;
 
 /// The time this many seconds before now.
-pub(super) fn ago(seconds: i64) -> Option<Value> {
+pub(crate) fn ago(seconds: i64) -> Option<Value> {
     let now: Timestamp = NOW.parse().ok()?;
     let time = Timestamp::from_second(now.as_second().checked_sub(seconds)?).ok()?;
     Some(time.to_string().into())
@@ -46,6 +48,17 @@ pub(super) fn ago(seconds: i64) -> Option<Value> {
 pub(super) fn checks_of<'c>(convention: &'c Convention, path: &Pointer) -> Vec<&'c Check> {
     let fields = convention.fields.iter().filter(|field| *field.path == *path);
     fields.map(|field| &field.check).collect()
+}
+
+/// An observed generation that passes its checks. The newest one can be smaller or larger.
+pub(crate) fn generation(convention: &Convention, path: &Pointer) -> i64 {
+    let checks = checks_of(convention, path);
+    let least = convention.generation.as_ref().and_then(|rules| rules.minimum);
+    let limits = values(&checks);
+    let mut known =
+        [GENERATION].into_iter().chain(least).chain(limits.iter().filter_map(Value::as_i64));
+    let fits = |number: &i64| Some(*number) >= least && passes(&checks, &(*number).into());
+    known.find(fits).unwrap_or(GENERATION)
 }
 
 /// The checks of a member of a list's elements.

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::super::facts::Answer;
+use crate::language::Observed;
 use crate::model::Pointer;
+use crate::policy::convention::{ConditionList, Convention};
 
 /// The two objects of a write.
 #[derive(Default)]
@@ -12,8 +14,6 @@ pub(super) struct Builder {
     pub(super) old: Option<Side>,
     pub(super) plural: String,
     pub(super) deleting: bool,
-    /// Whether a predicate queries the generation.
-    pub(super) generation: bool,
 }
 
 /// The `status` and `spec` of an object under construction.
@@ -110,8 +110,53 @@ impl Side {
         Some(())
     }
 
+    /// The integer at a path.
+    pub(super) fn number(&self, path: &Pointer) -> Option<i64> {
+        let (first, rest) = path.tokens().split_first()?;
+        let value = rest.iter().try_fold(self.0.get(first)?, |value, token| value.get(token))?;
+        value.as_i64()
+    }
+
+    /// The newest generation for an observed one. That is set to `own`, if it is absent and may be set.
+    pub(super) fn observe(
+        &mut self,
+        path: &Pointer,
+        own: Option<i64>,
+        observed: Observed,
+    ) -> Option<i64> {
+        let place = self.place(path, true)?;
+        if place.is_null() {
+            *place = own?.into();
+        }
+        let own = place.as_i64()?;
+        Some(match observed {
+            Observed::Behind => own.checked_add(1)?,
+            Observed::Current => own,
+            Observed::Ahead => own.checked_sub(1)?,
+        })
+    }
+
+    /// Sorts the conditions of lists that have an order.
+    pub(super) fn sort(&mut self, convention: &Convention, version: &str) {
+        let ordered = |list: &&ConditionList| list.order.is_some() && list.outer.is_none();
+        for list in convention.lists(version).filter(ordered) {
+            let (first, rest) = (list.path.tokens().first(), list.path.tokens().iter().skip(1));
+            let place = first.and_then(|first| self.0.get_mut(first));
+            let place = rest.fold(place, |place, token| place?.get_mut(token));
+            let rank = |item: &Value| item.get("type")?.as_str().and_then(|kind| list.rank(kind));
+            if let Some(Value::Array(items)) = place {
+                items.sort_by_key(|item| rank(item).unwrap_or(usize::MAX));
+            }
+        }
+    }
+
     /// Extends a list to `count` items; `None` if it is longer.
-    pub(super) fn stretch(&mut self, path: &Pointer, count: usize) -> Option<()> {
+    pub(super) fn stretch(
+        &mut self,
+        path: &Pointer,
+        count: usize,
+        item: impl Fn(usize) -> Value,
+    ) -> Option<()> {
         let list = self.list(path)?;
         if list.len() > count {
             return None;
@@ -119,8 +164,7 @@ impl Side {
         // A list in the spec repeats its condition, which has the same result as naming it once.
         let gate = list.last().filter(|item| item.get("conditionType").is_some()).cloned();
         for number in list.len()..count {
-            let other = || json!({"type": format!("Example{number}")});
-            list.push(gate.clone().unwrap_or_else(other));
+            list.push(gate.clone().unwrap_or_else(|| item(number)));
         }
         Some(())
     }

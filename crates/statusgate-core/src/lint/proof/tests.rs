@@ -26,16 +26,19 @@ fn compiled(text: String) -> PolicySet {
 fn each_search(policies: &PolicySet, name: &str, compare: impl Fn(&Search<'_, '_>, &[Ruling<'_>])) {
     let gate = Gate::new(policies, name).unwrap();
     let versions = versions_of(gate.convention());
-    let lint = Lint::new(&gate, &versions);
+    let convention = gate.convention();
+    let stages = versions.iter().map(|version| Stage::of(convention, version)).collect();
+    let lint = Lint::new(&gate, stages);
     for stage in lint.stages(&[]) {
         let lists: Vec<&ConditionList> = lint.convention.lists(stage.version).collect();
-        let search = Search { stage, gate: &gate, element: None };
+        let search = Search { stage, gate: &gate, element: None, phase: None, filled: None };
         compare(&search, &lint.rulings_of_status(&lists));
         for list in lists {
             let kinds: Vec<String> = list.types.values().map(|kind| kind.sample()).collect();
             for kind in kinds.iter().map(String::as_str).take(2).chain(["Example"]) {
-                let search = Search { stage, gate: &gate, element: Some((list, kind)) };
-                compare(&search, &lint.rulings_of_element(list));
+                let element = Some((list, kind));
+                let search = Search { stage, gate: &gate, element, phase: None, filled: None };
+                compare(&search, &lint.rulings_of_element(list, kind));
             }
         }
     }

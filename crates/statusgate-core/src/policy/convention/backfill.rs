@@ -128,7 +128,7 @@ impl Backfill {
             (Filling::Element { kind: one, .. }, Filling::Element { kind: other, .. }) => {
                 one == other
             }
-            _ => self.member().is_some() && self.member() == other.member(),
+            _ => self.filling.member().is_some() && self.filling.member() == other.filling.member(),
         };
         same_part && self.sets_at(other.path()) && other.sets_at(self.path())
     }
@@ -138,16 +138,6 @@ impl Backfill {
         !matches!(self.filling, Filling::Absent(_))
     }
 
-    /// The member that this sets or removes in each element.
-    fn member(&self) -> Option<&str> {
-        match &self.filling {
-            Filling::Member { member, .. }
-            | Filling::Steady { member, .. }
-            | Filling::AbsentMember { member, .. } => Some(member),
-            _ => None,
-        }
-    }
-
     /// Whether this compares the status with all other defaults set.
     pub(crate) const fn comes_last(&self) -> bool {
         matches!(self.filling, Filling::SteadyStatus { .. })
@@ -155,6 +145,16 @@ impl Backfill {
 }
 
 impl Filling {
+    /// The member that this sets or removes in each element.
+    pub(crate) fn member(&self) -> Option<&str> {
+        match self {
+            Self::Member { member, .. }
+            | Self::Steady { member, .. }
+            | Self::AbsentMember { member, .. } => Some(member),
+            _ => None,
+        }
+    }
+
     /// Whether it always decides about a field: a copy may find nothing to copy.
     fn is_sure(&self) -> bool {
         match self {
@@ -206,8 +206,8 @@ impl Compiler<'_> {
             let undoes = |other: &&Backfill| {
                 removes(default) != removes(other)
                     && default.path() == other.path()
-                    && default.member().is_some()
-                    && default.member() == other.member()
+                    && default.filling.member().is_some()
+                    && default.filling.member() == other.filling.member()
             };
             if let Some(other) = others.find(undoes) {
                 let message =

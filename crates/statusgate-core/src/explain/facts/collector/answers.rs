@@ -70,8 +70,12 @@ impl Collector<'_> {
         let twins = self.facts.iter().filter(
             |(fact, _)| matches!(fact, Fact::Condition { kind: other, .. } if other == kind),
         );
-        let reasons: BTreeSet<&String> = twins.flat_map(|(_, wanted)| &wanted.reasons).collect();
-        let reasons: Vec<String> = reasons.into_iter().cloned().collect();
+        let mut reasons: BTreeSet<String> =
+            twins.flat_map(|(_, wanted)| wanted.reasons.iter().cloned()).collect();
+        if !reasons.is_empty() {
+            reasons.insert(String::new());
+        }
+        let reasons: Vec<String> = reasons.into_iter().collect();
         let mut answers = vec![Answer::Absent];
         for status in [True, False, Unknown] {
             let named = reasons.iter().map(|reason| (reason.clone(), Represents::Itself));
