@@ -149,15 +149,15 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     /// The stored value of a field that the writer removed, without the parts that this writer owns. `None`
     /// if the field stays removed. The validating webhook judges a changed value.
     fn wanted(&self, path: &Pointer) -> Option<Json<'a>> {
+        if self.base.at_status(path).is_some_and(|value| !value.is_null()) {
+            return None;
+        }
         let stored = self.subject.old.as_ref()?;
         let value = stored.at_status(path).filter(|value| !value.is_null() && value.is_whole())?;
         let names = path.below_status();
         let parent = |depth| stored.status.as_ref()?.at(&names[..depth]);
         // Inside a list, another element may have the index.
-        let is_in_maps =
-            (0..names.len()).all(|depth| matches!(parent(depth), Some(Json::Object(_))));
-        let is_removed = self.base.at_status(path).is_none_or(Json::is_null);
-        if !is_in_maps || !is_removed {
+        if !(0..names.len()).all(|depth| matches!(parent(depth), Some(Json::Object(_)))) {
             return None;
         }
         let mut wanted = value.clone();
