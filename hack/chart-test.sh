@@ -64,6 +64,14 @@ done
 # Another namespace.
 render namespace -n gates && compare namespace manifests install --namespace=gates
 
+# Before Helm deletes the rest, a Job deletes the registrations. Its image has the program as entry point.
+render hooks -hooks -n gates
+[[ $(grep -c 'helm.sh/hook: pre-delete' "$work/hooks.yaml") == 4 ]] || bad "hooks: not four objects before the deletion"
+grep -qF 'args: [uninstall]' "$work/hooks.yaml" || bad "hooks: no Job runs statusgate uninstall"
+! grep -qE 'name: statusgate$' <(sed -n '/labels:/,/spec:/p' "$work/hooks.yaml") || bad "hooks: the Service would select the pod of the Job"
+"$work/helm-render" template -hooks -f "$root/tests/fixtures/chart/nothing-managed.yaml" "$root/deploy/chart" >"$work/no-hooks.yaml"
+! grep -q kind: "$work/no-hooks.yaml" || bad "nothing-managed: the registrations are not those of the chart"
+
 # The values that the command does not have.
 for text in 'image: r.example.org/statusgate:1' 'imagePullPolicy: Always' '- name: pull' 'appcat.yaml: |' 'metav1.yaml: |' \
     'extra-statuspolicy-widgets.yaml: |' '--policies=/etc/statusgate/policies' '--watch-policies' '--max-in-flight=512' 'memory: 1Gi' \
@@ -110,6 +118,16 @@ if [[ -n ${KUBECONFIG-} && $failures -eq 0 ]]; then
             say "applied twice on Kubernetes $version: $name, $(wc -l <"$work/out") objects"
         fi
     done
+    # The Job of the hook, with its account.
+    kubectl apply --filename "$work/hooks.yaml" >/dev/null || bad "apply the hooks"
+    # Exit code 1: the cluster does not define all resources of the example policies.
+    "$statusgate" manifests registrations --crds "$root/deploy/crds" >"$work/registrations.yaml" 2>/dev/null || [[ $? -eq 1 ]] || bad "no registrations"
+    kubectl apply --filename "$work/registrations.yaml" >/dev/null || bad "apply the registrations"
+    account=system:serviceaccount:gates:statusgate-uninstall
+    sed "s/^\( *\)user:\$/&\n\1  as: $account/" "$KUBECONFIG" >"$work/kubeconfig"
+    KUBECONFIG=$work/kubeconfig "$statusgate" uninstall >"$work/out" || bad "the hook: $(<"$work/out")"
+    [[ $(grep -c '^deleted' "$work/out") == 3 ]] || bad "the hook deleted: $(<"$work/out")"
+    say "the hook deletes the registrations, as $account"
 fi
 
 if [[ $failures -gt 0 ]]; then

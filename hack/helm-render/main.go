@@ -1,8 +1,8 @@
 // helm-render renders a Helm chart and compares objects. Test machines cannot download Helm, so this program
 // uses what Helm is built on: Go's text/template and sprig, from Debian, plus the few functions that Helm adds
-// (helm.sh/helm/v3/pkg/engine). It knows no subcharts, hooks and lookups.
+// (helm.sh/helm/v3/pkg/engine). It knows no subcharts and lookups.
 //
-//	helm-render template [-f VALUES.yaml]... [-n NAMESPACE] [-kube-version VERSION] CHART
+//	helm-render template [-f VALUES.yaml]... [-n NAMESPACE] [-kube-version VERSION] [-hooks] CHART
 //	helm-render diff [-without KIND]... A.yaml B.yaml
 //
 // Built by hack/chart-test.sh without modules: GO111MODULE=off GOPATH=/usr/share/gocode go build.
@@ -60,6 +60,7 @@ func templateCommand(args []string) error {
 	flags.Var(&files, "f", "values file")
 	namespace := flags.String("n", "statusgate-system", "namespace")
 	version := flags.String("kube-version", "v1.30.0", "version of Kubernetes")
+	hooks := flags.Bool("hooks", false, "render the hooks, and not what an installation creates")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -67,10 +68,15 @@ func templateCommand(args []string) error {
 		return errors.New("name one chart")
 	}
 	text, err := render(flags.Arg(0), files, *namespace, *version)
-	if err == nil {
-		_, err = os.Stdout.WriteString(text)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, document := range strings.Split(text, "\n---\n") {
+		if strings.Contains(document, "helm.sh/hook:") == *hooks {
+			fmt.Printf("---\n%s\n", strings.TrimPrefix(strings.TrimSpace(document), "---\n"))
+		}
+	}
+	return nil
 }
 
 func render(chart string, valueFiles []string, namespace, version string) (string, error) {

@@ -69,10 +69,15 @@ fn accepted(
     documents: &[(DocumentKind, &StoredDocument)],
 ) -> anyhow::Result<(PolicySet, Vec<Source>)> {
     let mut registry = Registry::default();
-    for (kind, StoredDocument { name, spec, .. }) in documents {
+    for (kind, StoredDocument { name, spec, created, .. }) in documents {
         let id = DocumentId { kind: *kind, name: name.clone() };
-        registry.set(&id, Some(Document::new(id.clone(), spec)));
+        let created = created.clone();
+        registry.set(&id, Some(Document { created, ..Document::new(id.clone(), spec) }));
     }
-    let settled = registry.settle(|sources| Ok((PolicySet::compile(&sources)?, sources)));
-    settled.context("the policies of the cluster do not compile")
+    let mut used = Vec::new();
+    let settled = registry.settle(|sources| {
+        used = sources;
+        PolicySet::compile_with_cluster(&[], &used)
+    });
+    Ok((settled.context("the policies of the cluster do not compile")?, used))
 }

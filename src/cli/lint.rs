@@ -12,10 +12,11 @@ use super::output::{Output, painted, stdout};
 use super::plurals::read_definitions;
 use super::policies::{compile, mistakes_in_selectors};
 use super::report::plural;
-use super::{Outcome, explain};
+use super::{Outcome, explain, say};
 use crate::cluster::Definition;
 use crate::files;
 use crate::manifests::resource::CustomResource;
+use crate::manifests::selectors::left_out;
 use statusgate_core::lint::{self, Kind, Report};
 use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
 
@@ -96,6 +97,9 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
     let crds = read_definitions(&args.crds, true, defined)?;
     let (resources, defined): (Vec<_>, Vec<_>) = crds.into_iter().unzip();
     if !resources.is_empty() {
+        for left_out in left_out(&policies, &resources) {
+            say(format_args!("{}", left_out.describe()));
+        }
         for mistakes in [
             mistakes_in_selectors(sources, &policies, &resources),
             policies.mistakes_in_pointers(sources, &defined.concat()),

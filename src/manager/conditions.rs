@@ -220,8 +220,10 @@ impl DocumentState<'_> {
         }
         let (covered, text) = self.covered();
         message.push_str(&text);
-        match (self.problem, late.is_empty(), covered) {
-            (_, true, Registrations::Cover) => (TRUE, "Enforced", message),
+        // With a conflict, the text is in use, but not for all of its resources.
+        let problem = self.problem.filter(|problem| problem.kind != ProblemKind::ConventionDeleted);
+        match (problem, late.is_empty(), covered) {
+            (None, true, Registrations::Cover) => (TRUE, "Enforced", message),
             (None, true, Registrations::NotNeeded) => (TRUE, "NoResources", message),
             (Some(_), _, _) => (FALSE, "NotAccepted", message),
             (None, false, _) => (FALSE, "ReplicasPending", message),
@@ -273,6 +275,7 @@ impl ProblemKind {
             Self::BreaksOthers => "BreaksOthers",
             Self::ConventionNotAccepted => "ConventionNotAccepted",
             Self::ConventionDeleted => "ConventionDeleted",
+            Self::Conflict => "Conflict",
         }
     }
 }

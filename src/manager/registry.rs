@@ -5,6 +5,7 @@
 
 mod accepted;
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::cluster::StoredDocument;
 use crate::manifests::coverage::Coverage;
 use crate::manifests::crds::{GROUP, VERSION};
 use statusgate_core::documents::DocumentKind;
-use statusgate_core::policy::{Diagnostic, Diagnostics, Source};
+use statusgate_core::policy::{Conflict, Diagnostic, Diagnostics, PolicySet, Source};
 
 pub use self::accepted::{LastAccepted, MAX_TEXT};
 
@@ -107,6 +108,16 @@ impl Document {
     }
 }
 
+/// Names both policies, and which one owns the phase.
+pub(super) fn conflict_message(conflict: &Conflict<'_>, in_cluster: bool) -> String {
+    let Conflict { owner, policy, resource } = conflict;
+    let reason = if in_cluster { "is older" } else { "is in a file" };
+    format!(
+        "policies \"{}\" and \"{}\" both configure the phase of {resource}: \"{}\" {reason} and owns it",
+        policy.name, owner.name, owner.name
+    )
+}
+
 /// Whether both are the same generation of one object, or none.
 fn are_same(one: Option<&Document>, other: Option<&Document>) -> bool {
     one.map(|of| (&of.uid, of.generation)) == other.map(|of| (&of.uid, of.generation))
@@ -132,6 +143,8 @@ pub enum ProblemKind {
     ConventionNotAccepted,
     /// The convention that it needs was deleted. Its last text stays in use.
     ConventionDeleted,
+    /// An older document owns the phase of some of its resources. For everything else, it is in use.
+    Conflict,
 }
 
 /// A document, and what is in use of it.
@@ -195,11 +208,16 @@ impl Registry {
         (accepted.len(), rejected.len())
     }
 
-    /// The texts in use, without that of one document.
-    pub fn used_without(&self, id: &DocumentId) -> Vec<Source> {
-        let others = self.entries.iter().filter(|(other, _)| *other != id);
-        let used = others.filter_map(|(_, entry)| entry.used.as_ref());
-        used.map(|document| document.source.clone()).collect()
+    /// The texts in use, with that of a document in its place.
+    pub fn used_with(&self, document: &Document) -> Vec<Source> {
+        let stored = self.get(&document.id).and_then(|entry| entry.latest.as_ref());
+        let stored = stored.map(|stored| stored.created.clone());
+        // A new document is the youngest.
+        let created = stored.unwrap_or_else(|| "~".to_owned());
+        let document = Document { created, ..document.clone() };
+        let others = self.entries.iter().filter(|(other, _)| **other != document.id);
+        let others = others.filter_map(|(_, entry)| entry.used.as_deref());
+        by_age(others.chain([&document]))
     }
 
     /// Adds to the coverage of policies that of the conventions in use: of all policies that follow one. It is
@@ -281,14 +299,36 @@ impl Registry {
     /// Compiles the latest documents, without those that cannot be accepted. `compile` is called until it
     /// succeeds, with fewer changes each time; the last call has what is in use afterwards. `None` if it
     /// does not even accept the texts in use; then these stay in use.
-    pub fn settle<T>(
+    pub fn settle<T: Borrow<PolicySet>>(
         &mut self,
         mut compile: impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,
     ) -> Option<T> {
         let problems = self.restore(&mut compile);
         let compiled = self.settle_latest(&mut compile);
         self.report(problems);
+        if let Some(compiled) = &compiled {
+            self.report_conflicts(compiled.borrow());
+        }
         compiled
+    }
+
+    /// Reports the conflicts of documents that have no other problem.
+    fn report_conflicts(&mut self, policies: &PolicySet) {
+        let mut messages: BTreeMap<DocumentId, Vec<String>> = BTreeMap::new();
+        for conflict in policies.conflicts(None) {
+            let id =
+                |name: &str| DocumentId { kind: DocumentKind::StatusPolicy, name: name.to_owned() };
+            let in_cluster = self.entries.contains_key(&id(&conflict.owner.name));
+            let message = conflict_message(&conflict, in_cluster);
+            messages.entry(id(&conflict.policy.name)).or_default().push(message);
+        }
+        for (id, messages) in messages {
+            let entry = self.entries.get_mut(&id).filter(|entry| entry.problem.is_none());
+            if let Some(entry) = entry.filter(|entry| entry.latest.is_some()) {
+                let kind = ProblemKind::Conflict;
+                entry.problem = Some(Problem { kind, message: messages.join("\n") });
+            }
+        }
     }
 
     /// Sets when the generations were loaded that `before` did not use.
@@ -371,9 +411,9 @@ impl Registry {
         let chosen = self.entries.iter().filter_map(|(id, entry)| {
             let falls_back = rejected.contains_key(id) || kept.contains(id);
             let document = if falls_back { entry.used.as_ref() } else { entry.latest.as_ref() };
-            Some(document?.source.clone())
+            document.map(|document| &**document)
         });
-        chosen.collect()
+        by_age(chosen)
     }
 
     /// The changes that were not reverted, newest first.
@@ -459,6 +499,13 @@ impl Registry {
             }
         }
     }
+}
+
+/// The texts, the oldest first: it owns a phase that others configure too. As in the Gateway API.
+fn by_age<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<Source> {
+    let mut documents: Vec<&Document> = documents.collect();
+    documents.sort_by_key(|document| (&document.created, &document.id));
+    documents.into_iter().map(|document| document.source.clone()).collect()
 }
 
 /// Whether a document has a mistake: in its text, or in a text that it inherits.

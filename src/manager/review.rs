@@ -1,33 +1,33 @@
 //! The webhook for StatusPolicies and StatusConventions.
 //!
-//! It rejects a document that does not compile with those in use, with the text of `statusgate lint`.
-//! Everything else is allowed: deletions, and changes of metadata or status, also of documents with mistakes.
+//! It rejects a document with mistakes of its own, with the text of `statusgate lint`. It only warns about what
+//! depends on other documents: a GitOps tool tries all documents of a commit before it applies the first one, and
+//! the server puts them into use when they fit together. Everything else is allowed: deletions, and changes of
+//! metadata or status, also of documents with mistakes.
 //!
 //! Any peer may send a document, so the webhook only compiles, within limits. The proofs of lint search for
 //! states and may take minutes: they are for the command line.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::conditions::last_boundary;
 use super::documents::SharedRegistry;
-use super::registry::{Document, DocumentId, MAX_TEXT};
+use super::registry::{Document, DocumentId, MAX_TEXT, conflict_message};
 use crate::manifests::crds::{GROUP, plural};
 use crate::server::admit::Reply;
 use crate::server::{DocumentReview, PolicyStore};
 use statusgate_core::documents::DocumentKind;
-use statusgate_core::model::{Operation, Subject};
-use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::model::{Operation, Subject, shortened};
+use statusgate_core::policy::{Diagnostic, Diagnostics, Policy, PolicySet, Source};
 use statusgate_core::wire::{AdmissionRequest, depth_of, respond_about_document};
 
-/// How long a document waits for others that were applied just before it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Characters in one warning. The API server cuts at 256.
+const MAX_WARNING: usize = 240;
 
-/// How often it looks for them.
-const STEP: Duration = Duration::from_millis(50);
+/// Warnings in one response.
+const MAX_WARNINGS: usize = 16;
 
 /// Bytes of a message.
 const MAX_MESSAGE: usize = 256 << 10;
@@ -41,25 +41,12 @@ const MAX_PATTERNS: usize = 64;
 /// The webhook for documents, for [`crate::server::Opening::start`].
 pub fn reviewer(shared: SharedRegistry, store: PolicyStore) -> DocumentReview {
     Arc::new(move |body| {
-        review(body, PATIENCE, |id| {
-            let registry = shared.lock();
-            let mut texts = store.files();
-            texts.extend(registry.used_without(id));
-            Others { texts, settled: registry.is_settled() }
-        })
+        review(body, |document| (store.files(), shared.lock().used_with(document)))
     })
 }
 
-/// The documents in use with which a document is compiled.
-#[derive(Clone, Debug)]
-struct Others {
-    texts: Vec<Source>,
-    /// Whether no other change is about to be in use.
-    settled: bool,
-}
-
-/// Answers a review. `others` returns the documents in use without the reviewed one.
-fn review(body: &[u8], patience: Duration, others: impl Fn(&DocumentId) -> Others) -> Reply {
+/// Answers a review. `in_use` returns the files, and the documents in use with the reviewed one.
+fn review(body: &[u8], in_use: impl Fn(&Document) -> (Vec<Source>, Vec<Source>)) -> Reply {
     let request = match AdmissionRequest::parse(body) {
         Ok(request) => request,
         Err(error) => return Reply::bad_request(&error),
@@ -68,11 +55,15 @@ fn review(body: &[u8], patience: Duration, others: impl Fn(&DocumentId) -> Other
         // Also in metadata: a watch reads an object at the same depth as a review has it.
         Err(format!("the document is nested deeper than {MAX_DEPTH} levels"))
     } else if let Some((id, spec)) = spec_of(&request.subject) {
-        judge(id, spec, patience, others)
+        judge(id, spec, in_use)
     } else {
-        Ok(())
+        Ok(Vec::new())
     };
-    Reply::of(respond_about_document(&request.uid, judged.err().map(cut), Vec::new()))
+    let (rejected, warnings) = match judged {
+        Ok(warnings) => (None, warnings),
+        Err(message) => (Some(cut(message)), Vec::new()),
+    };
+    Reply::of(respond_about_document(&request.uid, rejected, warnings))
 }
 
 /// The document and the text of its spec, if the request changes the spec.
@@ -92,13 +83,12 @@ fn spec_of<'s>(subject: &Subject<'s>) -> Option<(DocumentId, &'s str)> {
     Some((DocumentId { kind, name }, object.spec.text().unwrap_or("null")))
 }
 
-/// Returns why a document is rejected.
+/// The warnings about a document, or why it is rejected.
 fn judge(
     id: DocumentId,
     spec: &str,
-    patience: Duration,
-    others: impl Fn(&DocumentId) -> Others,
-) -> Result<(), String> {
+    in_use: impl Fn(&Document) -> (Vec<Source>, Vec<Source>),
+) -> Result<Vec<String>, String> {
     let too_large = || format!("the document is larger than {} KiB", MAX_TEXT >> 10);
     if spec.len() > MAX_TEXT {
         return Err(too_large());
@@ -112,24 +102,49 @@ fn judge(
     if document.source.text.len() > MAX_TEXT {
         return Err(too_large());
     }
-    let compile = |Others { mut texts, .. }| {
-        texts.push(document.source.clone());
-        PolicySet::compile(&texts).map(drop)
-    };
-    // `kubectl apply` sends a convention and its policy within milliseconds.
-    let is_early = |others: &Others| !others.settled || needs(&document, &others.texts);
-    let (start, first) = (Instant::now(), others(&document.id));
-    let waits = is_early(&first);
-    let mut compiled = compile(first);
-    if compiled.is_err() && waits {
-        let mut next = others(&document.id);
-        while is_early(&next) && start.elapsed() < patience {
-            thread::sleep(STEP);
-            next = others(&document.id);
-        }
-        compiled = compile(next);
+    if let Some(mistakes) = PolicySet::mistakes_of(&document.source) {
+        return Err(message(&document, &mistakes));
     }
-    compiled.map_err(|mistakes| message(&document, &mistakes))
+    // The rest depends on other documents, which may follow in the same commit. The API server asks about each
+    // before it stores one.
+    let (files, documents) = in_use(&document);
+    let mut warnings = match PolicySet::compile_with_cluster(&files, &documents) {
+        Ok(set) => conflicts(&set, &document.id, &files),
+        Err(mistakes) => unresolved(&mistakes),
+    };
+    if warnings.len() > MAX_WARNINGS {
+        let more = warnings.len() - MAX_WARNINGS + 1;
+        warnings.truncate(MAX_WARNINGS - 1);
+        warnings.push(format!("{more} more: see the condition Accepted"));
+    }
+    Ok(warnings)
+}
+
+/// The conflicts of a policy about phases.
+fn conflicts(set: &PolicySet, id: &DocumentId, files: &[Source]) -> Vec<String> {
+    if id.kind != DocumentKind::StatusPolicy {
+        return Vec::new();
+    }
+    let own = set.conflicts(Some(&id.name)).into_iter();
+    let in_files = PolicySet::compile(files).ok();
+    let in_file = |policy: &Policy| {
+        in_files.as_ref().is_some_and(|files| files.names().any(|name| *name == *policy.name))
+    };
+    own.map(|conflict| warning(&conflict_message(&conflict, !in_file(conflict.owner)))).collect()
+}
+
+/// What keeps a document out of use until other documents change.
+fn unresolved(mistakes: &Diagnostics) -> Vec<String> {
+    let one = |mistake: &Diagnostic| {
+        let (document, line, _) = mistakes.place(mistake);
+        warning(&format!("not in use yet: {} ({document}:{line})", mistake.message))
+    };
+    mistakes.list().iter().map(one).collect()
+}
+
+fn warning(text: &str) -> String {
+    let text = text.replace(|letter: char| letter.is_control(), " ");
+    shortened(&text, MAX_WARNING)
 }
 
 fn patterns_in(value: &Value) -> usize {
@@ -141,16 +156,6 @@ fn patterns_in(value: &Value) -> usize {
         }
         _ => 0,
     }
-}
-
-/// Whether a document needs a convention that may be applied at the same time.
-fn needs(document: &Document, texts: &[Source]) -> bool {
-    document.convention.as_ref().is_some_and(|name| {
-        let built_in = PolicySet::built_in_names().any(|known| known == name);
-        let kind = DocumentKind::StatusConvention;
-        let source = DocumentId { kind, name: name.clone() }.to_string();
-        !built_in && !texts.iter().any(|text| text.name == source)
-    })
 }
 
 fn message(document: &Document, mistakes: &Diagnostics) -> String {

@@ -9,7 +9,7 @@ use super::conditions::clauses_for;
 use super::registrations::Calls;
 use super::resource::{CustomResource, ServedVersion};
 use super::rules::{ANY, Reason, RuleWithOperations, entry, gaps, judged, operations};
-use super::selectors::unserved;
+use super::selectors::{LeftOut, left_out, unserved};
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
@@ -77,11 +77,11 @@ pub fn coverage(
             let Some(of) = name.and_then(|name| coverage.get_mut(name)) else { continue };
             let list = if covered { &mut of.covered } else { &mut of.missing };
             list.push(resource.name());
-            let served = |version: &ServedVersion| format!("{} {}", resource.name(), version.name);
-            let (otherwise, left_out) = resource.unselected(policies, policy);
-            of.missing.extend(otherwise.into_iter().map(served));
-            of.left_out.extend(left_out.into_iter().map(served));
         }
+    }
+    for LeftOut { policy, version, named } in left_out(policies, resources) {
+        let Some(of) = coverage.get_mut(&policy) else { continue };
+        if named { of.missing.push(version) } else { of.left_out.push(version) }
     }
     for gap in gaps(policies, resources) {
         if let Some(of) = coverage.get_mut(&gap.policy) {

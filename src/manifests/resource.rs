@@ -80,21 +80,6 @@ impl CustomResource {
         policies.select(&self.subject(version)).map(|(index, _)| index).collect()
     }
 
-    /// The versions that a policy does not select: those that it would with the other `statusSubresource`, and
-    /// the rest.
-    pub(super) fn unselected(
-        &self,
-        policies: &PolicySet,
-        policy: u16,
-    ) -> (Vec<&ServedVersion>, Vec<&ServedVersion>) {
-        let selects = |version: &ServedVersion| self.selected(policies, version).contains(&policy);
-        let unselected = self.versions.iter().filter(|version| !selects(version));
-        unselected.partition(|version| {
-            let status_subresource = !version.status_subresource;
-            selects(&ServedVersion { status_subresource, ..(*version).clone() })
-        })
-    }
-
     /// Whether a policy judges status writes in some version.
     pub(super) fn is_selected(&self, policies: &PolicySet) -> bool {
         self.versions.iter().any(|version| !self.selected(policies, version).is_empty())

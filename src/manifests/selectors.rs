@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::resource::CustomResource;
+use super::resource::{CustomResource, ServedVersion};
 use super::rules::judged;
 use statusgate_core::policy::{Glob, PolicySet, Resources};
 use statusgate_core::source::tree::near;
@@ -36,6 +36,54 @@ pub fn unserved(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Unser
         }
     }
     all
+}
+
+/// A served version of a resource that a policy selects in other versions only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The policy.
+    pub policy: String,
+    /// `widgets.example.org v1`.
+    pub version: String,
+    /// Whether the policy names the version, but with the wrong `statusSubresource`: it judges none of its
+    /// writes. Otherwise, it judges them if no other policy names the version, because the API server
+    /// converts them.
+    pub named: bool,
+}
+
+/// The served versions that policies leave out.
+pub fn left_out(policies: &PolicySet, resources: &[CustomResource]) -> Vec<LeftOut> {
+    let mut all = Vec::new();
+    for (index, policy) in (0..).zip(policies.policies()) {
+        for resource in judged(resources) {
+            let selects =
+                |version: &ServedVersion| resource.selected(policies, version).contains(&index);
+            if !resource.versions.iter().any(selects) {
+                continue;
+            }
+            for version in resource.versions.iter().filter(|version| !selects(version)) {
+                let status_subresource = !version.status_subresource;
+                let otherwise = ServedVersion { status_subresource, ..version.clone() };
+                all.push(LeftOut {
+                    policy: policy.name.to_string(),
+                    version: format!("{} {}", resource.name(), version.name),
+                    named: selects(&otherwise),
+                });
+            }
+        }
+    }
+    all
+}
+
+impl LeftOut {
+    /// A sentence without its end.
+    pub fn describe(&self) -> String {
+        let Self { policy, version, named } = self;
+        match named {
+            true => format!("policy {policy} has the wrong statusSubresource for {version}"),
+            false => format!("policy {policy} does not select {version}, which is served"),
+        }
+    }
 }
 
 /// The list, the item, what it is and what was meant.

@@ -22,6 +22,7 @@ pub struct PolicyStore {
 #[derive(Clone, Default)]
 struct Sources {
     files: Vec<Source>,
+    /// Of the cluster, the oldest first.
     documents: Vec<Source>,
 }
 
@@ -131,7 +132,7 @@ pub(super) fn log_skipped(policies: &PolicySet) {
 impl Sources {
     fn compile(&self) -> Result<PolicySet, Diagnostics> {
         let Self { files, documents } = self;
-        PolicySet::compile(&[files.as_slice(), documents].concat())
+        PolicySet::compile_with_cluster(files, documents)
     }
 }
 

@@ -129,6 +129,42 @@ fn what_a_policy_selects_must_exist_in_the_crds() {
 }
 
 #[test]
+fn served_versions_that_a_policy_leaves_out_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let version = |name: &str, more: &str| {
+        format!(
+            "{{name: {name}, served: true{more}, schema: {{openAPIV3Schema: {{type: object}}}}}}"
+        )
+    };
+    let status = ", subresources: {status: {}}";
+    let versions = [version("v1", status), version("v2", status), version("v3", "")].join(", ");
+    let crd = write(
+        "crd.yaml",
+        &format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {{group: a.io, names: {{kind: Thing, plural: things}}, versions: [{versions}]}}\n"
+        ),
+    );
+    let lint = |versions: &str| {
+        let policy = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: metav1\n  resources: [{{apiGroups: [a.io], apiVersions: [{versions}], resources: [things]}}]\n"
+        );
+        run(&[&write("p.yaml", &policy), "--crds", &crd])
+    };
+    let left_out = |version: &str| {
+        format!("policy p does not select things.a.io {version}, which is served\n")
+    };
+    let wrong = "policy p has the wrong statusSubresource for things.a.io v3\n";
+    let (code, out, err) = lint("v2");
+    assert_eq!((code, err), (Some(0), left_out("v1") + &left_out("v3")), "{out}");
+    assert_eq!(lint("'*'").2, wrong);
+}
+
+#[test]
 fn a_field_that_no_selected_definition_has_is_reported_at_its_location() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {

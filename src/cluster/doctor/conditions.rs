@@ -1,4 +1,4 @@
-//! Whether the registered match conditions are those of the policies. With those of other policies, the API
+//! Whether policies select all served versions, and the registered match conditions are those of the policies. With those of other policies, the API
 //! server may omit a request about a write that a policy would change or reject.
 
 use k8s_openapi::api::admissionregistration::v1::MatchCondition;
@@ -7,28 +7,39 @@ use super::hook::Hook;
 use crate::cluster::{CheckResult, Cluster};
 use crate::manifests::conditions;
 use crate::manifests::registrations::Calls;
+use crate::manifests::selectors::{LeftOut, left_out};
 use statusgate_core::policy::PolicySet;
 
-/// Checks the generated match conditions of all webhooks about objects.
+/// Checks the served versions, and the generated match conditions of all webhooks about objects.
 pub(super) async fn check(
     hooks: &[Hook],
     cluster: &Cluster,
     policies: &PolicySet,
 ) -> Vec<CheckResult> {
     let has_some = |hook: &&Hook| !hook.is_about_documents() && generated(hook).next().is_some();
-    let hooks: Vec<&Hook> = hooks.iter().filter(has_some).collect();
-    if hooks.is_empty() {
-        return Vec::new();
-    }
+    let hooks = hooks.iter().filter(has_some);
     match cluster.custom_resources(policies, |resource, _| resource).await {
         Ok(resources) => {
             let calls = Calls::of(policies, &resources, true);
-            hooks.into_iter().flat_map(|hook| compare(hook, &calls)).collect()
+            let versions = left_out(policies, &resources);
+            let versions = versions.iter().map(version);
+            versions.chain(hooks.flat_map(|hook| compare(hook, &calls))).collect()
         }
         Err(error) => {
             let verb = "list and get customresourcedefinitions";
             vec![CheckResult::not_checked(ID, "CustomResourceDefinition", error, verb)]
         }
+    }
+}
+
+fn version(left_out: &LeftOut) -> CheckResult {
+    let (of, message) = (left_out.version.clone(), left_out.describe());
+    if left_out.named {
+        let help = "give the version an entry with its statusSubresource: no write in it is judged";
+        CheckResult::problem("subresource", of, message, help)
+    } else {
+        let help = "add the version: if another policy selects it, writes in it avoid this policy";
+        CheckResult::warning("versions", of, message, help)
     }
 }
 

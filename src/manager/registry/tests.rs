@@ -75,10 +75,15 @@ impl Cluster {
         *calls = 0;
         let set = registry.settle(|documents| {
             *calls += 1;
-            PolicySet::compile(&[files.clone(), documents].concat())
+            PolicySet::compile_with_cluster(files, &documents)
         });
         let names: Option<Vec<String>> = set.map(|set| set.names().map(str::to_owned).collect());
         names.unwrap_or_else(|| vec!["nothing".to_owned()])
+    }
+
+    /// The texts in use.
+    fn in_use(&self) -> Vec<Source> {
+        self.state().into_iter().filter_map(|(_, used, _)| used).collect()
     }
 
     fn used(&self, id: &DocumentId) -> Option<i64> {
@@ -179,7 +184,7 @@ fn a_change_that_breaks_an_unchanged_document_is_reverted_and_no_other_change() 
     // Newer than the convention: it is reverted first, and then restored.
     let spec = spec_of_policy("metav1", &json!({}));
     cluster.put_at(&other, 1, &spec, "2026-02-01T00:00:00Z");
-    assert_eq!(cluster.settle(), ["other", "p"]);
+    assert_eq!(cluster.settle(), ["p", "other"]);
     assert_eq!((cluster.used(&c), cluster.kind(&c)), (Some(1), Some(ProblemKind::BreaksOthers)));
     assert!(cluster.message(&c).contains("StatusPolicy/p:8:5"), "{}", cluster.message(&c));
     assert_eq!((cluster.used(&p), cluster.kind(&p)), (Some(1), None));
@@ -233,6 +238,44 @@ fn the_registrations_of_a_convention_are_those_of_all_policies_that_follow_it() 
     assert_eq!(of(&["p", "q", "r"]), texts([Some("p q"), Some("q"), Some("")]));
     assert_eq!(of(&["p", "r"]), texts([None, None, Some("")]));
     assert_eq!(of(&["q"]), texts([None, Some("q"), Some("")]));
+}
+
+#[test]
+fn the_older_policy_owns_the_phase_of_a_resource_and_the_younger_one_the_rest() {
+    let [early, late] = ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"];
+    let resources = |plurals: &[&str]| json!({"resources": [{"apiGroups": ["g"], "apiVersions": ["v1"], "resources": plurals}]});
+    let of = |plurals: &[&str]| spec_of_policy("appcat", &resources(plurals));
+    let (first, older) = (policy("aaa"), policy("older"));
+    let conflict = |resource: &str, owner: &str, reason: &str| {
+        format!(
+            "policies \"aaa\" and \"{owner}\" both configure the phase of g/v1 {resource}: \"{owner}\" {reason} and owns it"
+        )
+    };
+    let mut cluster = Cluster::default();
+    cluster.put_at(&older, 1, &of(&["things", "others"]), early);
+    for plural in ["things", "thing*"] {
+        cluster.put_at(&first, 1, &of(&[plural, "more"]), late);
+        assert_eq!(cluster.settle(), ["older", "aaa"], "the order decides");
+        assert_eq!(
+            (cluster.kind(&older), cluster.kind(&first)),
+            (None, Some(ProblemKind::Conflict))
+        );
+        assert_eq!(cluster.message(&first), conflict("things", "older", "is older"));
+        assert_eq!(cluster.used(&first), Some(1), "for the rest");
+        assert_eq!(cluster.restarted().settle(), ["older", "aaa"]);
+        cluster.delete(&first).settle();
+    }
+    // At the same second, the name decides. A resource moves: the order of the two changes does not matter.
+    cluster.put_at(&first, 2, &of(&["things"]), early);
+    assert_eq!(cluster.settle(), ["aaa", "older"]);
+    assert_eq!((cluster.kind(&first), cluster.kind(&older)), (None, Some(ProblemKind::Conflict)));
+    cluster.put_at(&older, 2, &of(&["others"]), early).settle();
+    assert_eq!((cluster.kind(&first), cluster.kind(&older)), (None, None));
+    // A file is older than every document.
+    let file = Document::new(policy("file"), &of(&["things"])).source;
+    cluster.files = vec![file];
+    assert_eq!(cluster.settle(), ["file", "aaa", "older"]);
+    assert_eq!(cluster.message(&first), conflict("things", "file", "is in a file"));
 }
 
 #[test]
@@ -300,7 +343,7 @@ fn an_accepted_text_of_a_status_is_not_trusted() {
     cluster.put(&id, 5, &spec_of_policy("metav1", &deny));
     cluster.registry.set_accepted(&id, accepted(5, &spec_of_policy("metav1", &warn)));
     cluster.settle();
-    assert!(!cluster.registry.used_without(&policy("q"))[0].text.contains("Warn"));
+    assert!(!cluster.in_use()[0].text.contains("Warn"));
     // One that was never stored.
     cluster.put(&id, 6, &invalid);
     assert!(!cluster.registry.set_accepted(&id, accepted(7, &spec_of_policy("metav1", &warn))));
@@ -387,8 +430,7 @@ fn after_any_changes_the_texts_in_use_compile_and_each_other_one_has_a_problem()
         }
         let mut twin = Cluster { registry: cluster.registry.clone(), ..Cluster::default() };
         assert_eq!(cluster.settle(), twin.settle(), "the same steps give the same result");
-        let used = cluster.registry.used_without(&policy("none"));
-        assert!(cluster.registry.is_settled());
+        let used = cluster.in_use();
         assert!(PolicySet::compile(&used).is_ok(), "{used:?}");
         for (id, entry) in cluster.registry.entries() {
             let latest = entry.latest.as_ref().map(|document| document.generation);

@@ -1,5 +1,4 @@
 use axum::http::StatusCode;
-use std::cell::Cell;
 
 use serde_json::json;
 
@@ -33,14 +32,14 @@ fn request(operation: &str, object: Value, old: Value) -> Value {
     }})
 }
 
-fn response_to(request: &Value, others: impl Fn(&DocumentId) -> Others) -> Value {
-    let reply = review(request.to_string().as_bytes(), Duration::from_secs(20), others);
+fn response_to(request: &Value, in_use: impl Fn(&Document) -> (Vec<Source>, Vec<Source>)) -> Value {
+    let reply = review(request.to_string().as_bytes(), in_use);
     assert_eq!(reply.status, StatusCode::OK);
     serde_json::from_slice::<Value>(&reply.body).unwrap()["response"].take()
 }
 
-fn alone(_: &DocumentId) -> Others {
-    Others { texts: Vec::new(), settled: true }
+fn alone(document: &Document) -> (Vec<Source>, Vec<Source>) {
+    (Vec::new(), vec![document.source.clone()])
 }
 
 #[test]
@@ -81,36 +80,65 @@ fn only_a_changed_spec_is_judged() {
     }
 }
 
-#[test]
-fn a_document_is_judged_with_the_others_and_without_its_own_earlier_text() {
-    let others = |id: &DocumentId| {
-        assert_eq!(id.to_string(), "StatusPolicy/p");
-        let other = object("q", &spec()).to_string();
-        Others { texts: vec![Source::new("file.yaml", other)], settled: true }
+/// The warnings about a document that is allowed, with these texts of files and of the cluster.
+fn warnings(document: Value, files: &[Value], cluster: &[Value]) -> Vec<String> {
+    let texts = |objects: &[Value]| -> Vec<Source> {
+        let named = |object: &Value| Source::new("other.yaml", object.to_string());
+        objects.iter().map(named).collect()
     };
-    let policy = request("CREATE", object("p", &spec()), Value::Null);
-    assert_eq!(response_to(&policy, others)["allowed"], true);
-    let twin = |_: &DocumentId| {
-        let twin = object("p", &spec()).to_string();
-        Others { texts: vec![Source::new("file.yaml", twin)], settled: true }
-    };
-    let response = response_to(&policy, twin);
-    let message = response["status"]["message"].as_str().unwrap();
-    assert!(message.contains("there is a policy \"p\" already"), "{message}");
+    let response = response_to(&request("CREATE", document, Value::Null), |document| {
+        assert_eq!(document.id.to_string(), "StatusPolicy/p");
+        (texts(files), [texts(cluster), vec![document.source.clone()]].concat())
+    });
+    assert_eq!(response["allowed"], true, "{response}");
+    serde_json::from_value(response["warnings"].clone()).unwrap_or_default()
 }
 
 #[test]
-fn a_policy_waits_for_a_convention_that_is_applied_at_the_same_time() {
-    let calls = Cell::new(0);
-    let policy = request("CREATE", object("p", &with("convention", json!("c"))), Value::Null);
-    let response = response_to(&policy, |_| {
-        calls.set(calls.get() + 1);
-        let id = DocumentId { kind: DocumentKind::StatusConvention, name: "c".to_owned() };
-        let convention = Document::new(id, &json!({"conditions": []}));
-        let texts = if calls.get() < 3 { Vec::new() } else { vec![convention.source] };
-        Others { texts, settled: true }
-    });
-    assert_eq!((calls.get(), &response["allowed"]), (3, &json!(true)), "{response}");
+fn what_depends_on_other_documents_is_a_warning() {
+    let warnings = |spec: &Value, cluster: &[Value]| warnings(object("p", spec), &[], cluster);
+    let convention = |name: &str, spec: Value| {
+        json!({"apiVersion": "statusgate.dev/v1alpha1", "kind": "StatusConvention",
+            "metadata": {"name": name}, "spec": spec})
+    };
+    let follows = with("convention", json!("c"));
+    let [unknown] = &warnings(&follows, &[])[..] else { panic!() };
+    assert!(unknown.starts_with("not in use yet: unknown convention \"c\""), "{unknown}");
+    assert!(unknown.ends_with("(StatusPolicy/p:6)"), "{unknown}");
+    let part = |name: &str| json!({"backfill": [{"name": name, "optional": true, "path": "/status/x", "value": 1}]});
+    let mut enables = follows.clone();
+    enables["enable"] = json!(["new"]);
+    let later = warnings(&enables, &[convention("c", part("old"))]);
+    assert!(later[0].starts_with("not in use yet: ") && later[0].contains("\"new\""), "{later:?}");
+    assert_eq!(warnings(&enables, &[convention("c", part("new"))]), [""; 0]);
+    let mut built_in = spec();
+    built_in["enable"] = json!(["nonsense"]);
+    let response = response_to(&request("CREATE", object("p", &built_in), Value::Null), alone);
+    assert_eq!(response["allowed"], false, "no commit can change a built-in convention");
+}
+
+#[test]
+fn a_warning_names_the_policy_that_owns_a_phase() {
+    let of = |plural: &str| {
+        let mut spec = with("convention", json!("appcat"));
+        spec["resources"][0]["resources"] = json!([plural]);
+        spec
+    };
+    let text = |owner: &str, reason: &str| {
+        format!(
+            "policies \"p\" and \"{owner}\" both configure the phase of g/v1 things: \"{owner}\" {reason} and owns it"
+        )
+    };
+    let old = [object("old", &of("things"))];
+    assert_eq!(warnings(object("p", &of("thing*")), &[], &old), [text("old", "is older")]);
+    assert_eq!(warnings(object("p", &of("things")), &old, &[]), [text("old", "is in a file")]);
+    assert_eq!(warnings(object("p", &of("others")), &old, &[]), [""; 0]);
+    let twin = warnings(object("p", &of("things")), &[object("p", &of("things"))], &[]);
+    assert!(twin[0].contains("there is a policy \"p\" already"), "{twin:?}");
+    let many: Vec<Value> = (0..20).map(|at| object(&format!("old-{at}"), &of("things"))).collect();
+    let warnings = warnings(object("p", &of("things")), &[], &many);
+    assert_eq!(warnings.len(), 16);
+    assert_eq!(warnings[15], "5 more: see the condition Accepted");
 }
 
 #[test]
@@ -125,7 +153,7 @@ fn a_document_is_not_linted() {
 
 #[test]
 fn a_document_beyond_the_limits_of_size_and_patterns_is_rejected_and_not_compiled() {
-    let never = |_: &DocumentId| -> Others { panic!("it is compiled") };
+    let never = |_: &Document| panic!("it is compiled");
     let fields = |count: usize| -> Value {
         (0..count).map(|at| json!({"path": format!("/status/f{at}"), "pattern": "^a$"})).collect()
     };
@@ -153,10 +181,10 @@ fn a_document_that_no_watch_could_read_is_rejected() {
         let object = object.replace("\"DEEP\"", &deep);
         let list = serde_json::from_str::<Value>(&format!(r#"{{"items":[{object}]}}"#));
         let body = body.replace("\"OBJECT\"", &object);
-        let reply = review(body.as_bytes(), PATIENCE, alone);
+        let reply = review(body.as_bytes(), alone);
         let text = String::from_utf8(reply.body).unwrap();
         let is_too_deep = text.contains("nested deeper than 127 levels");
         assert_eq!(is_too_deep, list.is_err(), "{levels}: {text}");
     }
-    assert_eq!(review(b"{", PATIENCE, alone).status, StatusCode::BAD_REQUEST);
+    assert_eq!(review(b"{", alone).status, StatusCode::BAD_REQUEST);
 }

@@ -138,6 +138,12 @@ impl Objects {
         self.send(self.request.patch(name, &params, &Patch::Apply(object))).await
     }
 
+    /// The same as a dry run.
+    pub(crate) async fn dry_apply(&self, name: &str, manager: &str, object: Value) -> Outcome {
+        let params = PatchParams { dry_run: true, ..PatchParams::apply(manager) };
+        self.send(self.request.patch(name, &params, &Patch::Apply(object))).await
+    }
+
     pub(crate) async fn delete(&self, name: &str) -> Outcome {
         self.send(self.request.delete(name, &DeleteParams::default())).await
     }

@@ -101,9 +101,9 @@ fn a_change_of_a_policy_is_in_force_within_seconds_and_an_invalid_one_is_rejecte
         .await;
         with_status(plane, "Enforced", "True").await;
 
-        let wrong = json!({"spec": {"enforcement": "Deny", "convention": "apcat"}});
-        let status = refusal(policies.merge("appcat", wrong.clone()).await);
-        assert!(status.message.contains("unknown convention \"apcat\""), "{}", status.message);
+        let wrong = json!({"spec": {"enforcement": "Never"}});
+        let status = refusal(policies.merge("appcat", wrong).await);
+        assert!(status.message.contains("unknown value \"Never\""), "{}", status.message);
     });
 }
 

@@ -48,7 +48,7 @@ impl Glob {
     }
 
     /// Whether a name can match both.
-    fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         for (one, other) in [(self, other), (other, self)] {
             if let Some(name) = one.exact() {
                 return other.matches(name);

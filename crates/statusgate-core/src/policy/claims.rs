@@ -1,5 +1,8 @@
-//! A resource has one owner of its phase and defaults. Two policies that name the same one, without globs,
-//! and both configure a phase are an error; with globs the overlap may be meant, and the first one wins.
+//! A resource has one owner of its phase and defaults. Two policies in files that name the same one, without
+//! globs, and both configure a phase are an error; with globs the overlap may be meant, and the first one wins.
+//! In a cluster, documents change one after the other: the first one always wins, and the other one is reported.
+
+use std::collections::BTreeSet;
 
 use super::{Policy, Resources};
 use crate::language::Glob;
@@ -12,14 +15,53 @@ pub(super) struct Claim<'n> {
     pub(super) resources: &'n [Node],
 }
 
+/// A policy that configures a phase that it does not own.
+#[derive(Clone, Debug)]
+pub struct Conflict<'p> {
+    /// The policy that owns the phase: it comes first.
+    pub owner: &'p Policy,
+    /// The other policy.
+    pub policy: &'p Policy,
+    /// The resource, as far as the policies name it: `example.org/v1 widgets`.
+    pub resource: String,
+}
+
+/// The conflicts between policies, in their order, of all policies or of the one with this name.
+pub(super) fn conflicts<'p>(policies: &'p [Policy], about: Option<&str>) -> Vec<Conflict<'p>> {
+    let is_wanted = |policy: &Policy| about.is_none_or(|name| *policy.name == *name);
+    let owners: Vec<&Policy> =
+        policies.iter().filter(|policy| policy.convention.phase.is_some()).collect();
+    let mut conflicts = Vec::new();
+    for (at, policy) in owners.iter().copied().enumerate() {
+        for owner in owners[..at].iter().copied() {
+            if !is_wanted(policy) && !is_wanted(owner) {
+                continue;
+            }
+            let pairs = policy.resources.iter().flat_map(|one| {
+                owner.resources.iter().filter_map(move |other| both_select(one, other))
+            });
+            let pairs = pairs.map(|resource| Conflict { owner, policy, resource });
+            conflicts.extend(pairs.take(MAX_CONFLICTS));
+        }
+    }
+    conflicts
+}
+
+/// The reported conflicts between two policies.
+const MAX_CONFLICTS: usize = 20;
+
 /// The resources that two policies name, when both configure the phase: an error at each of the two entries.
-pub(super) fn check(claims: &[Claim<'_>]) -> Vec<Diagnostic> {
+/// `cluster` is the number of the first source that is a document of a cluster.
+pub(super) fn check(claims: &[Claim<'_>], cluster: usize) -> Vec<Diagnostic> {
     let owners: Vec<&Claim<'_>> =
         claims.iter().filter(|claim| claim.policy.convention.phase.is_some()).collect();
     let mut mistakes = Vec::new();
     for (at, later) in owners.iter().enumerate() {
         for earlier in &owners[..at] {
             for (rule, node) in later.policy.resources.iter().zip(later.resources) {
+                if node.span.source >= cluster {
+                    continue;
+                }
                 for (other, other_node) in earlier.policy.resources.iter().zip(earlier.resources) {
                     let Some(resource) = both_name(rule, other) else { continue };
                     for (node, policy, owner) in
@@ -42,14 +84,37 @@ pub(super) fn check(claims: &[Claim<'_>]) -> Vec<Diagnostic> {
 
 /// Whether both can select one object.
 pub(crate) fn overlap(one: &Policy, other: &Policy) -> bool {
-    one.resources.iter().any(|one| {
-        other.resources.iter().any(|other| {
-            one.status_subresource == other.status_subresource
-                && Glob::any_overlap(&one.api_groups, &other.api_groups)
-                && Glob::any_overlap(&one.api_versions, &other.api_versions)
-                && Glob::any_overlap(&one.resources, &other.resources)
-        })
+    one.resources.iter().any(|one| other.resources.iter().any(|other| both_match(one, other)))
+}
+
+/// Whether both entries can select one object.
+fn both_match(one: &Resources, other: &Resources) -> bool {
+    one.status_subresource == other.status_subresource
+        && Glob::any_overlap(&one.api_groups, &other.api_groups)
+        && Glob::any_overlap(&one.api_versions, &other.api_versions)
+        && Glob::any_overlap(&one.resources, &other.resources)
+}
+
+/// What both entries can select: names, or the globs of the first one.
+fn both_select(one: &Resources, other: &Resources) -> Option<String> {
+    let shared = |some: &[Glob], others: &[Glob]| {
+        let pairs = some.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
+        let both = pairs.filter(|(one, other)| one.overlaps(other));
+        let names = both.map(|(one, other)| if other.exact().is_some() { other } else { one });
+        let names: BTreeSet<String> = names.map(Glob::to_string).collect();
+        if names.is_empty() { "*".to_owned() } else { Vec::from_iter(names).join(", ") }
+    };
+    both_match(one, other).then(|| {
+        let versions = shared(&one.api_versions, &other.api_versions);
+        let groups = shared(&one.api_groups, &other.api_groups);
+        written(&groups, &versions, &shared(&one.resources, &other.resources))
     })
+}
+
+/// `example.org/v1 widgets`.
+fn written(group: &str, version: &str, plural: &str) -> String {
+    let slash = if group.is_empty() { "" } else { "/" };
+    format!("{group}{slash}{version} {plural}")
 }
 
 /// A resource that both entries name without globs.
@@ -65,6 +130,5 @@ fn both_name(one: &Resources, other: &Resources) -> Option<String> {
     let group = shared(&one.api_groups, &other.api_groups)?;
     let version = shared(&one.api_versions, &other.api_versions)?;
     let plural = shared(&one.resources, &other.resources)?;
-    let slash = if group.is_empty() { "" } else { "/" };
-    Some(format!("{group}{slash}{version} {plural}"))
+    Some(written(&group, &version, &plural))
 }

@@ -21,10 +21,22 @@ use crate::source::tree::{At, Key, Node, Problems, Value, near};
 pub(crate) struct Specs {
     /// Those of the documents. The built-in ones are put together when one of these names them.
     pub(super) resolved: BTreeMap<String, Whole>,
-    /// Whether there are documents that could not be read.
-    pub(crate) incomplete: bool,
+    /// The documents that are not among them.
+    pub(crate) absent: Absent,
     /// Invalid names of conventions. A reference to one of these is not reported again.
     pub(crate) invalid_names: Vec<String>,
+}
+
+/// The documents that a compilation does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// There are none.
+    #[default]
+    Nothing,
+    /// Some could not be read.
+    Unread,
+    /// Any document: only mistakes that no other document can correct are reported.
+    Anything,
 }
 
 /// A spec with what it extends, as far as that is known.
@@ -86,7 +98,12 @@ impl Specs {
         known.sort_unstable();
         let is_invalid = self.invalid_names.iter().any(|invalid| invalid == name);
         let is_similar = || near(name, known.iter().copied()).is_some();
-        if !is_invalid && (!self.incomplete || is_similar()) {
+        let is_absent = match self.absent {
+            Absent::Nothing => false,
+            Absent::Unread => !is_similar(),
+            Absent::Anything => true,
+        };
+        if !is_invalid && !is_absent {
             at.unknown("convention", name, known.iter().copied());
         }
     }

@@ -22,6 +22,7 @@ pub use crate::language::Glob;
 pub use crate::model::Id;
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use cel::CelRule;
+pub use claims::Conflict;
 pub(crate) use claims::overlap;
 pub use document::Policy;
 pub use rules::{DeclaredRule, RuleTable};

@@ -16,9 +16,11 @@ use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 
 use super::claims::Claim;
 use super::convention::{self, Convention};
-use super::extends::{Specs, Whole};
+use super::extends::{Absent, Specs, Whole};
 use super::known::{KnownConvention, KnownConventions};
-use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, claims, document};
+use super::{
+    Action, Conflict, Diagnostic, Diagnostics, Id, Policy, Source, built_in, claims, document,
+};
 pub use foreign::Skipped;
 
 /// Conventions by name.
@@ -58,23 +60,46 @@ impl PolicySet {
     /// # Errors
     /// All mistakes in all documents.
     pub fn compile(sources: &[Source]) -> Result<Self, Diagnostics> {
-        Self::compile_some(sources, false)
+        Self::compile_some(sources, Absent::Nothing, usize::MAX)
+    }
+
+    /// Compiles files, and then the documents of a cluster, the oldest first. There, an earlier policy keeps the
+    /// phase of a resource that a later one configures too: see [`Self::conflicts`].
+    ///
+    /// # Errors
+    /// All mistakes in all documents.
+    pub fn compile_with_cluster(
+        files: &[Source],
+        documents: &[Source],
+    ) -> Result<Self, Diagnostics> {
+        Self::compile_some(&[files, documents].concat(), Absent::Nothing, files.len())
     }
 
     /// All mistakes in documents if other documents could not be read.
     pub fn mistakes_of_some(sources: &[Source]) -> Option<Diagnostics> {
-        Self::compile_some(sources, true).err()
+        Self::compile_some(sources, Absent::Unread, usize::MAX).err()
     }
 
-    fn compile_some(sources: &[Source], incomplete: bool) -> Result<Self, Diagnostics> {
+    /// The mistakes in a document that no other document can correct.
+    pub fn mistakes_of(document: &Source) -> Option<Diagnostics> {
+        let sources = std::slice::from_ref(document);
+        Self::compile_some(sources, Absent::Anything, usize::MAX).err()
+    }
+
+    /// `files`: how many sources are files.
+    fn compile_some(sources: &[Source], absent: Absent, files: usize) -> Result<Self, Diagnostics> {
         let (documents, mut mistakes) = read_documents(sources, built_in::COUNT);
         let (documents, skipped) = foreign::skip(documents, sources, built_in::COUNT);
         let mut known = KnownConventions::default();
-        known.specs.incomplete = incomplete || !mistakes.is_empty();
+        known.specs.absent = match absent {
+            Absent::Nothing if !mistakes.is_empty() => Absent::Unread,
+            absent => absent,
+        };
         let (envelopes, wrong) = envelopes(documents);
         mistakes.extend(wrong);
         mistakes.extend(compile_conventions(&envelopes, &mut known));
-        let (policies, more) = compile_policies(&envelopes, &known);
+        let (policies, more) =
+            compile_policies(&envelopes, &known, built_in::COUNT.saturating_add(files));
         mistakes.extend(more);
         if mistakes.is_empty() {
             Ok(Self { skipped, ..Self::index(policies, known.given) })
@@ -121,6 +146,12 @@ impl PolicySet {
     /// The policy with this place in [`Self::policies`].
     pub fn get(&self, index: u16) -> Option<&Policy> {
         self.policies.get(usize::from(index))
+    }
+
+    /// The policies that may select objects of which an earlier one owns the phase, and configure it too. `about`:
+    /// only those with this policy.
+    pub fn conflicts(&self, about: Option<&str>) -> Vec<Conflict<'_>> {
+        claims::conflicts(&self.policies, about)
     }
 
     /// The names of the policies with these places.
@@ -344,6 +375,7 @@ fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 fn compile_policies(
     envelopes: &[CheckedEnvelope],
     known: &KnownConventions,
+    cluster: usize,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut claims, mut mistakes) = (Vec::new(), Vec::new());
     let mut names: HashSet<&str> = HashSet::new();
@@ -372,6 +404,6 @@ fn compile_policies(
         }
         mistakes.extend(problems.into_list());
     }
-    mistakes.extend(claims::check(&claims));
+    mistakes.extend(claims::check(&claims, cluster));
     (claims.into_iter().map(|claim| claim.policy).collect(), mistakes)
 }
