@@ -106,7 +106,7 @@ fn what_depends_on_other_documents_is_a_warning() {
     assert!(unknown.starts_with("not in use yet: unknown convention \"c\""), "{unknown}");
     assert!(unknown.ends_with("(StatusPolicy/p:6)"), "{unknown}");
     let part = |name: &str| json!({"backfill": [{"name": name, "optional": true, "path": "/status/x", "value": 1}]});
-    let mut enables = follows.clone();
+    let mut enables = follows;
     enables["enable"] = json!(["new"]);
     let later = warnings(&enables, &[convention("c", part("old"))]);
     assert!(later[0].starts_with("not in use yet: ") && later[0].contains("\"new\""), "{later:?}");
