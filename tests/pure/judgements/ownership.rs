@@ -40,7 +40,7 @@ fn values(name: &str) -> Vec<Option<Value>> {
 }
 
 /// The lists of at most `most` different paths, in each order.
-fn lists<'n>(name: &'n str, most: usize) -> Vec<Vec<Vec<&'n str>>> {
+fn lists(name: &str, most: usize) -> Vec<Vec<Vec<&str>>> {
     let mut all = vec![Vec::new()];
     for length in 0..most {
         let shorter: Vec<_> = all.iter().filter(|list| list.len() == length).cloned().collect();
