@@ -113,15 +113,16 @@ build() {
     "$statusgate" certs --out "$work/certs" >/dev/null
 }
 
-# start_server null | NAME [BINARY]: starts the null server, or statusgate with the policies of $policies or the examples. Sets
-# ${port[NAME]} and ${probe[NAME]}.
+# start_server null | NAME [BINARY]: starts the null server, or statusgate with the policies of $policies or the examples, with $flags and
+# in $wrapper. Sets ${port[NAME]} and ${probe[NAME]}.
 declare -A port=() probe=()
+flags=() wrapper=()
 start_server() {
     local name=$1 binary=${2:-$statusgate} command
     port[$name]=$(free_port) probe[$name]=$(free_port)
     case $name in
         null) command=("$null_server") ;;
-        *) command=("$binary" serve --grace 0s --log-format json ${policies:+--policies "$policies"}) ;;
+        *) command=("${wrapper[@]}" "$binary" serve --grace 0s --log-format json ${policies:+--policies "$policies"} "${flags[@]}") ;;
     esac
     start "$name" "${command[@]}" --listen "127.0.0.1:${port[$name]}" --probe-listen "127.0.0.1:${probe[$name]}" \
         --tls-cert "$work/certs/tls.crt" --tls-key "$work/certs/tls.key" 2>"$work/$name.log"

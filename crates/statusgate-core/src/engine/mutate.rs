@@ -4,6 +4,7 @@
 //! changes nothing.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use json_patch::{Patch, PatchOperation};
@@ -68,7 +69,8 @@ pub(super) fn applies(object: &Object<'_>, operations: &[PatchOperation]) -> boo
 fn touched(status: &Json<'_>, operations: &[PatchOperation]) -> Value {
     let Json::Object(members) = status else { return status.to_value() };
     let names = operations.iter().filter_map(|operation| operation.path().tokens().nth(1));
-    let touched = names.filter_map(|name| members.get_key_value(&name.decoded()));
+    let names: BTreeSet<_> = names.map(|name| name.decoded().into_owned()).collect();
+    let touched = names.iter().filter_map(|name| members.get_key_value(name));
     touched.map(|(name, value)| (name.to_owned(), value.to_value())).collect()
 }
 
