@@ -107,6 +107,6 @@ fn column(name: &str, path: &str) -> Value {
 fn status() -> Value {
     let schema = Source::new("status.yaml", include_str!("crds/status.yaml"));
     // The files in deploy/crds show that it is valid.
-    let json = json_at(&schema, 0).unwrap_or_default();
+    let json = json_at(&schema, 0).map(|(json, _)| json).unwrap_or_default();
     serde_json::from_str(&json).unwrap_or_default()
 }

@@ -378,3 +378,23 @@ fn a_case_of_the_playground_passes() {
         assert_eq!((code, err.as_str()), (0, ""), "{out}\n{text}");
     }
 }
+
+#[test]
+fn the_parts_of_a_case_that_are_manifests_may_repeat_a_key_and_the_others_may_not() {
+    let case = "convention: appcat\ncases:\n- name: a\n  object: {apiVersion: g/v1, kind: A, status: {phase: ready, phase: Unknown}}\n";
+    let good =
+        format!("{case}  expect: {{verdict: allow, status: {{phase: B, phase: Unknown}}}}\n");
+    let bad = format!("{case}  expect: {{verdict: deny, verdict: allow}}\n");
+    let folder = desk(&[("good.yaml", &good), ("bad.yaml", &bad)]);
+    let (code, out, err) = test(folder.path(), &["good.yaml"]);
+    assert_eq!(code, 0, "{out}{err}");
+    for place in ["4:62", "5:47"] {
+        let warning = format!(
+            "good.yaml:{place}: warning: the key \"phase\" is here twice: the last value counts\n"
+        );
+        assert!(err.contains(&warning), "{err}");
+    }
+    let (code, _, err) = test(folder.path(), &["bad.yaml"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("the key \"verdict\" is here twice\n"), "{err}");
+}

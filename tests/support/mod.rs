@@ -202,6 +202,14 @@ impl Write {
         self
     }
 
+    /// The same write with other objects.
+    pub(crate) fn map_objects(mut self, change: fn(Value) -> Value) -> Self {
+        for text in self.old.iter_mut().chain([&mut self.new]) {
+            *text = change(parse(text)).to_string();
+        }
+        self
+    }
+
     pub(crate) fn new_object(&self) -> Value {
         parse(&self.new)
     }
@@ -299,6 +307,11 @@ impl Write {
     /// The outcome of a mutation with this patch.
     pub(crate) fn patched_by(&self, patch: Value) -> Outcome {
         Outcome { findings: Vec::new(), patch, sent: self.new.clone() }
+    }
+
+    /// The user of the write.
+    pub(crate) fn writer(&self) -> Value {
+        json!({"user": self.user, "groups": self.user_groups})
     }
 
     pub(crate) fn now(&self) -> &str {

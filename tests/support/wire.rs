@@ -38,7 +38,7 @@ pub(crate) fn response(reply: &Reply) -> Value {
 }
 
 /// The patch of a response; null without one.
-fn patch_of(response: &Value) -> Value {
+pub(crate) fn patch_of(response: &Value) -> Value {
     let decode = |text| serde_json::from_slice(&STANDARD.decode(text).unwrap()).unwrap();
     response["patch"].as_str().map_or(Value::Null, decode)
 }

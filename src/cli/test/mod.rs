@@ -287,7 +287,8 @@ impl Bench {
 
 /// A document, read like a manifest.
 fn json_of(file: &Source, node: &Node) -> Result<Value, Diagnostic> {
-    let text = json_at(file, node.span.bytes.start)?;
+    let (text, warnings) = json_at(file, node.span.bytes.start)?;
+    warnings.iter().for_each(say);
     serde_json::from_str(&text).map_err(|error| {
         let place = Place::of(file, &node.span.bytes);
         Diagnostic::at(place, format!("not JSON: {}", reason(&error)))

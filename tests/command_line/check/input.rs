@@ -98,6 +98,45 @@ fn a_duplicate_key_is_reported_and_the_last_value_is_judged() {
 }
 
 #[test]
+fn numbers_are_those_that_an_api_server_sends_except_in_recordings() {
+    let object = |number: &str| {
+        format!(
+            "{{\"apiVersion\":\"g/v1\",\"kind\":\"Thing\",\"metadata\":{{\"name\":\"n\",\"generation\":9}},\"status\":{{\"conditions\":[{{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"R\",\"message\":\"\",\"lastTransitionTime\":\"2020-01-01T00:00:00Z\",\"observedGeneration\":{number}}}]}}}}"
+        )
+    };
+    let review = |number: &str| {
+        format!(
+            "{{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{{\"operation\":\"UPDATE\",\"subResource\":\"status\",\"resource\":{{\"group\":\"g\",\"version\":\"v1\",\"resource\":\"things\"}},\"userInfo\":{{\"username\":\"u\"}},\"object\":{},\"oldObject\":null}}}}",
+            object(number)
+        )
+    };
+    for (name, text, code) in [
+        ("a.json", object("1.0"), 0),
+        ("a.json", object("1e0"), 0),
+        ("a.json", object("-0"), 0),
+        ("a.yaml", object("08").replacen('{', "---\n{ ", 1), 0),
+        ("a.json", object("1.5"), 1),
+        ("a.json", review("1.0"), 1),
+    ] {
+        let desk = Desk::new(&[(name, &text)]);
+        let answer = desk.check(&[name, "--convention", "metav1"]);
+        assert_eq!(answer.code, code, "{text} {answer:#?}");
+    }
+}
+
+#[test]
+fn an_item_of_a_typed_list_has_the_kind_of_the_list() {
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec:\n  convention: appcat\n  \
+        resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]\n  \
+        rules: [{name: kind, expression: \"self.kind == 'Thing' && self.apiVersion == 'g/v1'\", message: another}]\n";
+    let list = "{apiVersion: g/v1, kind: ThingList, items: [{metadata: {name: a}}, {}, {apiVersion: g/v1, metadata: {name: b}}]}";
+    let other = "{apiVersion: g/v1, kind: List, items: [{apiVersion: g/v1, kind: Thing}]}";
+    let desk = Desk::new(&[("policy.yaml", policy), ("a.yaml", list), ("b.yaml", other)]);
+    let answer = desk.check(&["a.yaml", "b.yaml", "--policies", "policy.yaml"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+}
+
+#[test]
 fn wrong_usage_and_invalid_policies_exit_with_2() {
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
     let desk = Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy)]);

@@ -188,9 +188,6 @@ impl Judged<'_> {
 
     /// What readers see if the write is stored.
     fn readers(&self, mut object: Value, status: Value) -> Answer {
-        // Items of a typed list have no kind of their own.
-        object["apiVersion"] = self.manifest.identity.api_version.as_str().into();
-        object["kind"] = self.manifest.identity.kind.as_str().into();
         if !status.is_null() {
             object["status"] = status;
         }

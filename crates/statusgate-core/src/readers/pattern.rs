@@ -48,7 +48,7 @@ fn write(tree: &Hir, text: &mut String) -> Option<()> {
                     let others = others.iter().map(|range| (range.start(), range.end()));
                     write_class(&complement(&others.collect::<Vec<_>>()), text);
                 }
-                (HirKind::Class(_), ..) => write(sub, text)?,
+                (HirKind::Class(_) | HirKind::Capture(_), ..) => write(sub, text)?,
                 _ => group(sub, text)?,
             }
             let _ = match (min, max) {
@@ -288,7 +288,7 @@ mod tests {
             ("^Failed$", exact(&["Failed"])),
             ("^(Failed|Fault|b c)$", exact(&["Failed", "Fault", "b c"])),
             ("^a$|^bc$", exact(&["a", "bc"])),
-            ("^[Ff]ailed?$", exact(&["Faile", "Failed", "faile", "failed"])),
+            ("^[Ff]ailed?$", exact(&["faile", "Faile", "failed", "Failed"])),
             ("(?i)^a-b$", exact(&["a-b", "a-B", "A-b", "A-B"])),
             ("(?i)^(failed|x1)$", Some(vec![any("failed"), any("x1")])),
             ("(?i)^1a$", exact(&["1a", "1A"])),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::value::RawValue;
 
-use super::json::reason;
+use super::json::{reason, with_sent_numbers};
 use super::text::Lines;
 use super::tree::{self, Node, content};
 use super::{Diagnostic, Place, Source, Warning};
@@ -130,12 +130,12 @@ fn read_json<'f>(
     }
 }
 
-/// The JSON of the document that contains a byte of a file: unit tests are policies in their dialect,
-/// but contain objects.
+/// The JSON of the document that contains a byte of a file, and its duplicate keys: unit tests are policies in their
+/// dialect, but contain objects.
 ///
 /// # Errors
 /// When that document is not a valid manifest.
-pub fn json_at(file: &Source, offset: usize) -> Result<String, Diagnostic> {
+pub fn json_at(file: &Source, offset: usize) -> Result<(String, Vec<Warning>), Diagnostic> {
     let lines = Rc::new(Lines::of(file));
     let part = tree::parts(&file.text).into_iter().find(|part| part.contains(&offset));
     let documents = part.map(|part| read(&lines, part)).unwrap_or_default();
@@ -143,7 +143,10 @@ pub fn json_at(file: &Source, offset: usize) -> Result<String, Diagnostic> {
         read.as_ref().map_or(true, |document| document.range.contains(&offset))
     };
     match documents.into_iter().find(holds) {
-        Some(document) => document.map(|document| document.json.into_owned()),
+        Some(document) => document.map(|document| {
+            let json = with_sent_numbers(&document.json).into_owned();
+            (json, document.warnings)
+        }),
         None => Err(mistake(&lines, &(offset..offset), "no document begins here".to_owned())),
     }
 }

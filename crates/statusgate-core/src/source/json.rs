@@ -45,6 +45,52 @@ pub(crate) fn items<'t>(text: &'t str) -> Option<Vec<&'t str>> {
     Some(items)
 }
 
+/// A JSON text with its numbers as an API server sends them. It decodes a number as a 64-bit integer or as a float, and Go
+/// writes a float below 1e21 without an exponent (`floatEncoder` in encoding/json): `1.0`, `1e0` and YAML's `08` arrive as
+/// integers, and the integer `-0` as 0.
+pub(super) fn with_sent_numbers(json: &str) -> Cow<'_, str> {
+    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+    let (bytes, mut text, mut copied, mut at) = (json.as_bytes(), String::new(), 0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let end = bytes[at..].iter().position(|byte| !is_part(byte));
+                let end = end.map_or(bytes.len(), |length| at + length);
+                let number = &json[at..end];
+                if let Some(sent) = sent_number(number).filter(|sent| sent != number) {
+                    text.push_str(&json[copied..at]);
+                    text.push_str(&sent);
+                    copied = end;
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    text.push_str(&json[copied..]);
+    Cow::Owned(text)
+}
+
+/// A number that is sent as an integer.
+fn sent_number(number: &str) -> Option<String> {
+    if let Ok(integer) = number.parse::<i64>() {
+        return Some(integer.to_string());
+    }
+    let float = number.parse::<f64>().ok()?;
+    // Of the two zeros, the negative one is 0 for every reader.
+    (float.fract() == 0.0 && float.abs() < 1e21).then(|| format!("{}", float + 0.0))
+}
+
 /// The error of a JSON text without its location: a caret shows that, or the text was never in a file.
 pub fn reason(error: &serde_json::Error) -> String {
     let full = error.to_string();
@@ -93,4 +139,32 @@ impl<'t> Opened<'t> {
 pub(super) fn range_in(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_that_an_api_server_sends() {
+        for (text, sent) in [
+            ("1.0", "1"),
+            ("1e0", "1"),
+            ("-1.50e2", "-150"),
+            ("-0", "0"),
+            ("-0.0", "0"),
+            ("1e20", "100000000000000000000"),
+            ("18446744073709551615", "18446744073709552000"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("1e21", "1e21"),
+            ("1.5", "1.5"),
+            ("1e-7", "1e-7"),
+            (
+                r#"{"1.0":["1.0",2.0,"\"3.0",{"a\\":4.0}],"b":5}"#,
+                r#"{"1.0":["1.0",2,"\"3.0",{"a\\":4}],"b":5}"#,
+            ),
+        ] {
+            assert_eq!(with_sent_numbers(text), sent, "{text}");
+        }
+    }
 }

@@ -41,7 +41,7 @@ pub struct Manifest<'m> {
     pub item: Option<usize>,
     /// The kind and name of the object.
     pub identity: &'m Identity,
-    /// The object as JSON text.
+    /// The object as JSON text, as an API server sends it.
     pub text: &'m str,
     /// How it was written, if the document records this.
     pub record: Option<&'m Record>,
@@ -122,13 +122,13 @@ impl<'f> Manifests<'f> {
 
     fn manifest<'m>(&'m self, entry: &'m NumberedObject) -> Manifest<'m> {
         let source = &self.documents[entry.document];
-        let Object { part, identity, record, old } = &entry.object;
+        let Object { part, sent, identity, record, old } = &entry.object;
         Manifest {
             file: &source.lines.source.name,
             document: entry.number,
             item: part.item,
             identity,
-            text: &source.json[part.range.clone()],
+            text: sent.as_deref().unwrap_or(&source.json[part.range.clone()]),
             record: record.as_ref(),
             part,
             old: old.as_ref(),

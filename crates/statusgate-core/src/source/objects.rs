@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::document::{ManifestDocument, mistake};
 use super::fields::{Part, Places};
-use super::json::{Members, items, kind_of, range_in};
+use super::json::{Members, items, kind_of, range_in, with_sent_numbers};
 use super::record::{Path, Record, Recorded};
 use super::{Diagnostic, one_line};
 
@@ -72,6 +72,8 @@ pub(super) struct Objects<'d> {
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) part: Part,
+    /// As an API server sends it, if the document differs from that.
+    pub(super) sent: Option<String>,
     pub(super) identity: Identity,
     pub(super) record: Option<Record>,
     /// The stored object, if the document has both.
@@ -123,7 +125,7 @@ impl<'d> Objects<'d> {
             }
             Recorded::Reference { record, path, text, identity } => {
                 let (part, record) = (self.part(item, path, text), Some(record));
-                self.references.push(Object { part, identity, record, old: None });
+                self.references.push(Object { part, sent: None, identity, record, old: None });
             }
             Recorded::Invalid(path, message) => {
                 let field: Vec<String> = path.iter().map(|&name| name.to_owned()).collect();
@@ -140,10 +142,15 @@ impl<'d> Objects<'d> {
         record: Option<Record>,
         old: Option<Part>,
     ) {
-        match identity(members, outer) {
-            Ok(identity) => self.found.push(Object { part, identity, record, old }),
-            Err(message) => self.complain(&part, &[], message),
-        }
+        let identity = match identity(members, outer) {
+            Ok(identity) => identity,
+            Err(message) => return self.complain(&part, &[], message),
+        };
+        let text = &self.document.json[part.range.clone()];
+        let sent =
+            if record.is_none() { sent(text, members, &identity) } else { Cow::Borrowed(text) };
+        let sent = (*sent != *text).then(|| sent.into_owned());
+        self.found.push(Object { part, sent, identity, record, old });
     }
 
     fn part(&self, item: Option<usize>, path: Path, text: &str) -> Part {
@@ -154,6 +161,25 @@ impl<'d> Objects<'d> {
         let span = Places::of(self.document, part).bytes(field);
         self.mistakes.push(mistake(&self.document.lines, &span, message));
     }
+}
+
+/// An object as an API server sends it: with its kind and apiVersion, which the items of a typed list lack.
+fn sent<'t>(text: &'t str, members: &Members<'_>, identity: &Identity) -> Cow<'t, str> {
+    let numbers = with_sent_numbers(text);
+    let lacks = |name| members.get(name).is_none();
+    let Some(rest) = numbers.strip_prefix('{').filter(|_| lacks("kind") || lacks("apiVersion"))
+    else {
+        return numbers;
+    };
+    let names = [("kind", &identity.kind), ("apiVersion", &identity.api_version)];
+    let mut text = "{".to_owned();
+    for (name, value) in names.into_iter().filter(|(name, _)| lacks(name)) {
+        text += &format!("\"{name}\":{},", serde_json::Value::from(value.as_str()));
+    }
+    if rest.trim_start().starts_with('}') {
+        text.pop();
+    }
+    Cow::Owned(text + rest)
 }
 
 /// apiVersion and kind of the items of a typed list.

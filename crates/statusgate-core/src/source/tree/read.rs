@@ -355,7 +355,7 @@ impl TreeReader {
     /// A duplicate key is an error in a policy. `kubectl` uses the last value.
     fn report_duplicate(&mut self, name: &str, span: &Span) -> Result<(), Diagnostic> {
         let message = format!("the key \"{name}\" is here twice");
-        if self.dialect == Dialect::Core {
+        if self.dialect == Dialect::Core && !self.is_in_manifest() {
             return Err(self.mistake(&span.bytes, &message));
         }
         if self.duplicates.len() < MAX_DUPLICATES {
@@ -363,6 +363,17 @@ impl TreeReader {
             self.duplicates.push(Diagnostic::new(span.clone(), message));
         }
         Ok(())
+    }
+
+    /// Whether this is inside a part of a test case that is read like a manifest.
+    fn is_in_manifest(&self) -> bool {
+        let keys = self.open.iter().filter_map(|open| open.key.as_ref());
+        let keys: Vec<&str> = keys.map(|key| key.name.as_str()).take(3).collect();
+        match keys.as_slice() {
+            ["cases", "object" | "old", ..] => self.open.len() > 3,
+            ["cases", "expect", "status" | "patch"] => self.open.len() > 4,
+            _ => false,
+        }
     }
 
     fn node(&self, value: Value, bytes: &Range<usize>) -> Node {
