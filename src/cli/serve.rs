@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         certificate: args.certificate(),
         log_from,
         traces,
-        dropped_lines: Some(logs.dropped),
+        lost_lines: Some(logs.lost),
         ..args.server.clone()
     };
     // On a worker, not on this thread: each thread has memory of its own, and compiling policies leaves

@@ -106,8 +106,8 @@ impl Opening {
     /// # Errors
     /// A port that cannot be bound.
     pub fn of(settings: &ServerSettings) -> Result<Self, StartError> {
-        let &ServerSettings { probe_listen, reuse_port, ref dropped_lines, .. } = settings;
-        let metrics = Arc::new(Metrics::new(dropped_lines.clone()));
+        let &ServerSettings { probe_listen, reuse_port, ref lost_lines, .. } = settings;
+        let metrics = Arc::new(Metrics::new(lost_lines.clone()));
         let readiness = Readiness::blocked_by([NO_POLICIES, NO_CERTIFICATE, NOT_LISTENING]);
         let scrape: Arc<dyn Scrape> = Arc::<Metrics>::clone(&metrics);
         let probes = ProbePort::open(probe_listen, reuse_port, readiness.clone(), scrape)?;

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing_appender::non_blocking::ErrorCounter;
 
-use crate::telemetry::FilterFile;
+use crate::telemetry::{FilterFile, LostLines};
 use crate::tls::Bundle;
 use crate::values;
 
@@ -68,9 +67,9 @@ pub struct ServerSettings {
     #[arg(skip)]
     pub traces: Option<SdkTracerProvider>,
 
-    /// The counter of dropped log lines, for the metrics.
+    /// The counter of lost log lines, for the metrics.
     #[arg(skip)]
-    pub dropped_lines: Option<ErrorCounter>,
+    pub lost_lines: Option<LostLines>,
 }
 
 impl ServerSettings {

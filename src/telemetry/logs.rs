@@ -7,14 +7,18 @@
 use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anstream::{AutoStream, ColorChoice};
-use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use super::lines::{Counting, Cutting, LostLines};
 
 /// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,8 +40,8 @@ impl Format {
 #[derive(Debug)]
 pub struct Logs {
     _flush_on_drop: WorkerGuard,
-    /// The counter of dropped lines, for the metrics.
-    pub dropped: ErrorCounter,
+    /// The counter of lost lines, for the metrics.
+    pub lost: LostLines,
     /// The filter, for a later change.
     pub filter: Filter,
 }
@@ -95,14 +99,16 @@ impl Logs {
     /// An invalid filter, or a process that already logs.
     pub fn start(format: Format, filter: &str) -> Result<Self, LogError> {
         let (targets, filter) = reload::Layer::new(targets(filter)?);
-        let (writer, guard) = NonBlockingBuilder::default()
+        let failed = Arc::new(AtomicU64::default());
+        let stderr = Counting { inner: io::stderr(), failed: Arc::clone(&failed) };
+        let (queue, guard) = NonBlockingBuilder::default()
             .lossy(true)
             .buffered_lines_limit(QUEUED_LINES)
             .thread_name("statusgate-log")
-            .finish(io::stderr());
-        let dropped = writer.error_counter();
+            .finish(stderr);
+        let lost = LostLines { dropped: queue.error_counter(), failed };
         let registry = tracing_subscriber::registry().with(targets);
-        let layer = tracing_subscriber::fmt::layer().with_writer(writer);
+        let layer = tracing_subscriber::fmt::layer().with_writer(Cutting { queue, format });
         match format {
             Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
             Format::Pretty => registry
@@ -110,7 +116,7 @@ impl Logs {
                 .try_init(),
         }
         .map_err(LogError::of("failed to start logging"))?;
-        Ok(Self { _flush_on_drop: guard, dropped, filter: Filter(filter) })
+        Ok(Self { _flush_on_drop: guard, lost, filter: Filter(filter) })
     }
 }
 

@@ -15,10 +15,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-use tracing_appender::non_blocking::ErrorCounter;
 
 use super::Scrape;
 use super::histogram::{ByWebhook, Histogram};
+use super::lines::LostLines;
 use super::policies::{Counters, Declared, Store};
 use super::register::metrics;
 use statusgate_core::model::Webhook;
@@ -80,8 +80,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// All metrics at zero. `dropped_lines` is the counter of the log queue, if there is one.
-    pub fn new(dropped_lines: Option<ErrorCounter>) -> Self {
+    /// All metrics at zero. `lost_lines` is the counter of the log, if there is one.
+    pub fn new(lost_lines: Option<LostLines>) -> Self {
         let mut registry = registry("statusgate");
         let requests = Family::<RequestLabels, Counter>::default();
         let unmatched = Family::<Labels<1>, Counter>::default();
@@ -94,8 +94,8 @@ impl Metrics {
         registry.register("unmatched", "Reviews that no policy selects", unmatched);
         let help = "Time from the end of a request's head to its response";
         registry.register("request_duration_seconds", help, ByWebhook(durations));
-        let help = "Log lines dropped because the log queue was full";
-        registry.register("log_lines_dropped", help, DroppedLines(dropped_lines));
+        let help = "Log lines dropped because the log queue was full or they could not be written";
+        registry.register("log_lines_dropped", help, DroppedLines(lost_lines));
         let of_policies = Store::default();
         of_policies.register(&mut registry);
         let server = ServerMetrics::register(&mut registry);
@@ -255,14 +255,14 @@ impl WebhookMetrics {
 /// The HTTP codes of the webhook paths.
 const CODES: [u16; 7] = [200, 400, 405, 408, 413, 500, 503];
 
-/// The number of log lines that the full queue dropped, read at each scrape.
+/// The number of lost log lines, read at each scrape.
 #[derive(Debug)]
-struct DroppedLines(Option<ErrorCounter>);
+struct DroppedLines(Option<LostLines>);
 
 impl EncodeMetric for DroppedLines {
     fn encode(&self, encoder: MetricEncoder<'_>) -> fmt::Result {
-        let lines = self.0.as_ref().map_or(0, ErrorCounter::dropped_lines);
-        ConstCounter::new(lines as u64).encode(encoder)
+        let lines = self.0.as_ref().map_or(0, LostLines::count);
+        ConstCounter::new(lines).encode(encoder)
     }
 
     fn metric_type(&self) -> MetricType {

@@ -64,7 +64,7 @@ async fn survives(fault: Fault, reason: &'static str) {
     let (desk, server) = (Desk::new(), Server::start().await);
     let mut command = server.api.command("serve");
     command.arg("--watch-policies");
-    let mut program = Program::start(Program::serving(&mut command, &desk, ANY));
+    let mut program = Program::start(Program::serving(&mut command, &desk, ANY, ANY));
     let [address, _] = program.addresses().await;
     let is_denied = async || {
         let answer = reviewed(&desk, address, INVALID).await?;

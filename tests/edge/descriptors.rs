@@ -16,7 +16,7 @@ async fn a_server_without_free_descriptors_waits_and_serves_again_when_clients_l
     let mut command = Command::new("prlimit");
     // The clients must stay until the test drops them.
     command.args(["--nofile=64", STATUSGATE, "serve", "--handshake-timeout=60m"]);
-    let mut program = Program::start(Program::serving(&mut command, &desk, ANY));
+    let mut program = Program::start(Program::serving(&mut command, &desk, ANY, ANY));
     let [address, probes] = program.addresses().await;
     assert_eq!(reviewed(&desk, address, REVIEW).await.unwrap().status, 200);
 

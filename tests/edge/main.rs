@@ -21,5 +21,5 @@ mod program;
 mod api_server;
 mod departures;
 mod descriptors;
-mod full_disk;
+mod log;
 mod slow_clients;

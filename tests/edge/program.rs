@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
@@ -23,10 +24,11 @@ impl Program {
         command: &'c mut Command,
         desk: &Desk,
         address: SocketAddr,
+        probes: SocketAddr,
     ) -> &'c mut Command {
         command
-            .args(["--probe-listen=127.0.0.1:0", "--log-format=json", "--grace=0s"])
-            .args(["--listen", &address.to_string()])
+            .args(["--log-format=json", "--grace=0s"])
+            .args(["--listen", &address.to_string(), "--probe-listen", &probes.to_string()])
             .args(["--tls-cert".as_ref(), &*desk.path("tls.crt")])
             .args(["--tls-key".as_ref(), &*desk.path("tls.key")])
     }
@@ -108,6 +110,15 @@ pub(crate) async fn reviewed(desk: &Desk, address: SocketAddr, review: &str) -> 
     let mut client = Client::shake_hands(tcp, &desk.trust()).await.ok()?;
     client.send(&post("/validate", review)).await;
     Answer::read(&mut client.stream).await.ok()
+}
+
+/// A metric, by the start of its line.
+pub(crate) async fn metric(probes: SocketAddr, line_start: &str) -> Option<f64> {
+    let mut tcp = TcpStream::connect(probes).await.ok()?;
+    let request = "GET /metrics HTTP/1.1\r\nhost: probe\r\nconnection: close\r\n\r\n";
+    tcp.write_all(request.as_bytes()).await.ok()?;
+    let text = Answer::read(&mut tcp).await.ok()?.body;
+    text.lines().find_map(|line| line.strip_prefix(line_start)?.trim().parse().ok())
 }
 
 /// Repeats a question until it has an answer.
