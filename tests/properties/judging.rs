@@ -53,6 +53,15 @@ proptest! {
         prop_assert_eq!(case.validate().findings, case.at(LATER).validate().findings);
     }
 
+    /// With a wrong clock, each time of a controller would be a violation.
+    #[test]
+    fn a_clock_that_is_wrong_by_a_day_rejects_no_write(case in cases()) {
+        let denials = case.denials();
+        for now in ["2024-05-31T12:00:00Z", "2024-06-02T12:00:00Z"] {
+            prop_assert_eq!(&case.at(now).denials(), &denials);
+        }
+    }
+
     #[test]
     fn enforcement_limits_every_action(case in cases()) {
         if case.settings.enforcement != "Deny" {

@@ -316,7 +316,7 @@ fn each_invalid_member_of_a_condition_is_found_by_its_rule() {
             "condition-last-transition-time",
         ),
         ("lastTransitionTime", json!(null), Deny, "condition-last-transition-time"),
-        ("lastTransitionTime", json!("2024-06-01T12:06:00Z"), Deny, "transition-time-future"),
+        ("lastTransitionTime", json!("2024-06-01T12:06:00Z"), Warn, "transition-time-future"),
         ("message", json!(5), Deny, "condition-message"),
         ("observedGeneration", json!(-1), Deny, "condition-observed-generation"),
         ("observedGeneration", json!(1.5), Deny, "condition-observed-generation"),

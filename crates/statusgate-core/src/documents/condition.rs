@@ -133,8 +133,8 @@ document! {
         /// Only a change of one of these members may change the time; `anything` allows every change.
         may_move_on = ZeroOrMore<String>,
         /// What happens when the time should have changed but did not, and lies more than 2 seconds before the
-        /// write. Times have a resolution of one second: a change in the same second keeps the text. Default:
-        /// Warn.
+        /// write. Times have a resolution of one second: a change in the same second keeps the text. It warns at
+        /// most. Default: Warn.
         kept or "super::action::warn",
         /// What happens when the time changed without a reason. Default: Warn.
         moved or "super::action::warn",
@@ -144,8 +144,9 @@ document! {
         #[serde(deserialize_with = "super::present")]
         #[schemars(with = "Option<Sanction>", extend("x-off" = true))]
         backwards_unchanged?: Option<Sanction>,
-        /// What happens when the time is further in the future than `skewSeconds`. Default: Deny.
-        future or "super::action::deny",
+        /// What happens when the time is further in the future than `skewSeconds`. It warns at most. Default:
+        /// Warn.
+        future or "super::action::warn",
         /// The clock difference that is accepted, in seconds, at most a day. Default: 300.
         skew_seconds?: i64,
         /// Where these rules come from.

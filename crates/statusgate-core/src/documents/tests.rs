@@ -64,9 +64,9 @@ fn plain(json: &Json) -> Json {
         Json::Object(members) => {
             let is_default = |key: &str, value: &Json| match key {
                 "value" => false,
-                "ahead" | "future" | "duplicate" | "tooLong" => *value == "Deny",
-                "kept" | "moved" | "backwards" | "rewritten" | "repeated" | "aheadAtFirst"
-                | "decreased" | "action" => *value == "Warn",
+                "ahead" | "duplicate" | "tooLong" => *value == "Deny",
+                "future" | "kept" | "moved" | "backwards" | "rewritten" | "repeated"
+                | "aheadAtFirst" | "decreased" | "action" => *value == "Warn",
                 "statusSubresource" => *value == true,
                 _ => value.is_null(),
             };

@@ -12,7 +12,7 @@ use super::fields;
 use super::status_write::StatusChange;
 use crate::documents::{CopySource, Origin};
 use crate::language::{MemberOf, Predicate};
-use crate::model::{Conditions, Json, Object, Pointer, Subject, parse_rfc3339};
+use crate::model::{Conditions, Json, Object, Pointer, Subject};
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
 use crate::policy::{Check, Disposition};
 
@@ -22,8 +22,6 @@ pub(super) struct Defaults<'f, 's, 'a> {
     /// The facts of the subject's object with the changes so far.
     pub(super) facts: &'f Facts<'s, 'a>,
     pub(super) subject: &'f Subject<'a>,
-    /// Unix seconds: only to recognize a time in the future, never a value.
-    pub(super) now: i64,
 }
 
 /// Whether a default certainly changes nothing. This is a fast check, because most writes need no default.
@@ -216,12 +214,6 @@ impl Defaults<'_, '_, '_> {
     fn fits(&self, value: &Json<'_>, wanted: &Wanted<'_>) -> bool {
         let Some(Member { list, name: member, .. }) = wanted.member else { return true };
         let Some(rules) = self.rules_of(list) else { return true };
-        if let Some(times) = rules.transition_time.as_ref().filter(|times| times.member == member)
-            && let Some(time) = value.as_str().and_then(parse_rfc3339)
-            && time > self.now.saturating_add(times.skew())
-        {
-            return false;
-        }
         let checks = rules.checks(member).iter();
         let mut denying = checks.filter(|check| check.action() == Disposition::Deny);
         denying.all(|check| fields::violation(check, Some(value)).is_none())

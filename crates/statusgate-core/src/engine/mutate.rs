@@ -190,7 +190,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let facts = self.facts(policy);
         let mut draft = Draft::new(self.object(), &self.in_lists);
         let (convention, subject) = (&policy.convention, self.subject);
-        Defaults { convention, facts: &facts, subject, now: self.now }.set(default, &mut draft);
+        Defaults { convention, facts: &facts, subject }.set(default, &mut draft);
         let Some(finished) = draft.finish() else { return false };
         let next = self.object().with_status(Some(finished.0));
         self.verdict.withheld.retain(|name| *name != default.name);

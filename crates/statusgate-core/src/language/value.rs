@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::checker::{Checker, Issue};
+use super::checker::{Checker, Issue, Segment};
 use super::formula::{self, Comparison};
 use super::reference::number;
 use super::words::not;
@@ -112,6 +112,11 @@ impl Word for Value {
         let is_old = matches!(self.reference, Reference::OldField(_) | Reference::OldMember(_));
         if is_old || tests_write.iter().any(Option::is_some) {
             checker.add(Issue::Write);
+        }
+        for (key, test) in [("future", self.future), ("past", self.past)] {
+            if test.is_some() {
+                checker.at(Segment::Key(key), |checker| checker.add(Issue::Clock));
+            }
         }
         for (key, operand) in [
             ("equals", self.equals.as_ref()),

@@ -159,6 +159,15 @@ impl<'c> Sourced<'c> {
         Sanction { rule: self.rule(rule, action), action }
     }
 
+    /// Gives the sanction of a rule that compares with the clock its id. Such a rule warns at most: a wrong clock must not
+    /// reject a write.
+    pub(crate) fn name_timed(&self, rule: &str, mut sanction: Option<&mut Sanction>) {
+        if let Some(sanction) = sanction.as_mut().filter(|sanction| sanction.action.can_deny()) {
+            sanction.action = Disposition::Warn;
+        }
+        self.name(rule, sanction);
+    }
+
     /// Gives the sanction of a document its id.
     pub(crate) fn name(&self, rule: &str, sanction: Option<&mut Sanction>) {
         if let Some(sanction) = sanction {
