@@ -42,7 +42,9 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
             for ((fact, answers), at) in table.space.facts.iter().zip(&combination) {
                 match (fact, &answers[*at]) {
                     (Fact::Deleting, Answer::Flag(true)) => {
-                        object["metadata"]["deletionTimestamp"] = TIME.into();
+                        for object in [&mut object, &mut old] {
+                            object["metadata"]["deletionTimestamp"] = TIME.into();
+                        }
                     }
                     (
                         Fact::Condition { kind, .. },
