@@ -180,30 +180,45 @@ impl Cube {
         let Some((_, answers)) = space.facts.get_index(fact) else { return String::new() };
         let (inside, outside): (Vec<usize>, Vec<usize>) =
             (0..answers.len()).partition(|at| self.includes(fact, *at));
-        let words = |places: &[usize]| super::words::any_of(labels(answers, places).into_iter());
         if outside.is_empty() {
-            String::new()
-        } else if outside.len() < inside.len() && (inside.len() > 3 || !has_rest(answers, &outside))
-        {
-            format!("not {}", words(&outside))
+            return String::new();
+        }
+        let is_clear = inside.len() > 3 || !has_rest(answers, &outside);
+        let (inside, outside) = (labels(answers, &inside), labels(answers, &outside));
+        let words = |labels: IndexSet<String>| super::words::any_of(labels.into_iter());
+        if outside.len() < inside.len() && is_clear {
+            format!("not {}", words(outside))
         } else {
-            words(&inside)
+            words(inside)
         }
     }
 }
 
-/// The labels of some answers. All reasons of a condition are shown as its status alone.
+/// The labels of some answers. All reasons of a condition are shown as its status alone, and a reason of all
+/// statuses as one.
 fn labels(answers: &[Answer], places: &[usize]) -> IndexSet<String> {
-    let status = |answer: &Answer| match answer {
-        Answer::Condition { status, .. } => Some(*status),
-        _ => None,
+    let all = |wanted: &dyn Fn(&Answer) -> bool| {
+        let mut wanted = answers.iter().enumerate().filter(|(_, answer)| wanted(answer));
+        wanted.all(|(at, _)| places.contains(&at))
     };
-    let of_status = |wanted| {
-        answers.iter().enumerate().filter(move |(_, answer)| status(answer) == Some(wanted))
-    };
-    let label = |answer: &Answer| match status(answer) {
-        Some(status) if of_status(status).all(|(at, _)| places.contains(&at)) => {
+    let label = |answer: &Answer| match answer {
+        Answer::Condition { status, .. }
+            if all(
+                &|other| matches!(other, Answer::Condition { status: own, .. } if own == status),
+            ) =>
+        {
             status.name().to_owned()
+        }
+        Answer::Condition { status, reason, represents } => {
+            let label = answer.label();
+            let same = |other: &Answer| match other {
+                Answer::Condition { reason: own, represents: what, .. } => {
+                    (own, what) == (reason, represents)
+                        || *represents == Represents::Others && what == represents
+                }
+                _ => false,
+            };
+            if all(&same) { label.replacen(status.name(), "any", 1) } else { label }
         }
         _ => answer.label(),
     };

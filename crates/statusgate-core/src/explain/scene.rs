@@ -111,7 +111,7 @@ impl<'c> Stage<'c> {
         }
         let observed = facts.iter().find(|(fact, _)| **fact == Fact::Observed);
         let generation = match &self.convention.generation {
-            Some(rules) => Some(self.generation(rules, space, observed, &mut builder.object)?),
+            Some(rules) => self.generation(rules, space, observed, &mut builder.object)?,
             None => None,
         };
         let deleting = builder.deleting;
@@ -182,27 +182,34 @@ impl<'c> Stage<'c> {
         Some(())
     }
 
-    /// The newest generation. Every object has one. Without a query, it is the largest that is observed.
+    /// The newest generation. Without a query, it is the largest that is observed.
     fn generation(
         &self,
         rules: &Generation,
         space: &Space,
         observed: Option<&(&Fact, &Answer)>,
         object: &mut Side,
-    ) -> Option<i64> {
+    ) -> Option<Option<i64>> {
         match (observed, rules.own_path()) {
             (Some((_, Answer::Observed(observed))), Some(path)) => {
                 let field = Fact::Field { old: false, path: path.clone() };
                 let own = facts::generation(self.convention, path);
                 let own = Some(own).filter(|_| !space.facts.contains_key(&field));
-                object.observe(path, own, *observed)
+                object.observe(path, own, *observed).map(Some)
             }
-            (Some(_), Some(path)) if object.number(path).is_some() => None,
+            (Some(_), Some(path)) if object.number(path).is_some() => Some(None),
             _ => {
                 let paths = rules.paths.iter().flatten();
-                Some(paths.filter_map(|path| object.number(path)).max().unwrap_or(1).max(1))
+                let largest = paths.filter_map(|path| object.number(path)).max();
+                Some(Some(largest.unwrap_or(1).max(1)))
             }
         }
+    }
+
+    /// Whether the object of a scene has a generation, as every object in a cluster.
+    pub(crate) fn is_real(&self, scene: &Scene) -> bool {
+        self.convention.generation.is_none()
+            || scene.object.pointer("/metadata/generation").is_some()
     }
 
     /// Adds the judged element at the end of its list, or as the value of its map.

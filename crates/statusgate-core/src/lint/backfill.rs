@@ -54,7 +54,11 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
     let rulings = lint.rulings_with_elements();
     for addition in lint.additions() {
         let alone: Vec<Question<'_>> = addition.questions().collect();
-        judge(&lint.stage.space(&alone), &[], addition.phase, MAX_WRITES);
+        let (actions, most) = match addition.phase {
+            Some(_) => (REPAIR, MAX_TOGETHER),
+            None => (&[][..], MAX_WRITES),
+        };
+        judge(&lint.stage.space(&alone), actions, addition.phase, most);
         for ruling in &rulings {
             let of_element = lint.is_of_element(ruling);
             let of_ruling = ruling.asks.iter().map(|predicate| Question {

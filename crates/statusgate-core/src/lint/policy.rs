@@ -9,7 +9,7 @@ use indexmap::IndexSet;
 use super::cel::of_rules;
 use super::fields::of_fields;
 use super::gate::Gate;
-use super::{Kind, Lint, Remark, Report, WRITES, joint, owners, rules, sorted};
+use super::{Kind, Lint, Remark, Report, WRITES, backfill, joint, owners, rules, sorted};
 use crate::documents::Resources;
 use crate::explain::{Clause, Stage, phase_questions, versions_of, yaml};
 use crate::language::{AnyWord, Glob};
@@ -40,12 +40,13 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
         let by_resource = distinguishes_resources(&lint);
         let adds = !policy.fields.is_empty()
             || !policy.preserve.is_empty()
-            || !policy.rules.is_empty()
             || policy.backfill.iter().any(|default| default.of_policy);
-        if !adds && !by_resource {
-            continue;
-        }
-        let mut found: Vec<Remark> = WRITES.iter().flat_map(|check| check(&lint)).collect();
+        let mut found: Vec<Remark> = match adds || by_resource {
+            true => WRITES.iter().flat_map(|check| check(&lint)).collect(),
+            // Nothing is proven about rules in CEL, but writes are tried.
+            false if policy.rules.is_empty() => continue,
+            false => backfill::patched_writes_pass(&lint),
+        };
         combinations += lint.combinations.get();
         if by_resource {
             // Some status of each resource is accepted.

@@ -98,7 +98,8 @@ impl<'c> Search<'_, 'c> {
 
     /// The write of a combination. `None` if its facts exclude each other.
     pub(super) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
-        let mut scene = self.stage.scene(space, combination)?;
+        let scene = self.stage.scene(space, combination);
+        let mut scene = scene.filter(|scene| self.stage.is_real(scene))?;
         if let Some((list, _)) = self.element {
             self.stage.complete(space, list, &mut scene);
         }
@@ -355,7 +356,7 @@ impl<'p, 'c> Proof<'p, 'c> {
         });
         let element_of = self.space.element_of.clone();
         let part = Space { facts: facts.collect(), element_of, ..Space::default() };
-        self.search.stage.scene(&part, &vec![0; chosen.len()]).is_some()
+        self.search.scene(&part, &vec![0; chosen.len()]).is_some()
     }
 }
 

@@ -197,7 +197,15 @@ impl<'c> Lint<'c> {
             let mut space = self.stage.space(&questions);
             space.facts.shift_remove(&Fact::Phase { old: false });
             let mut rejecting: BTreeSet<String> = BTreeSet::new();
-            for mut scene in self.scenes(&space) {
+            // A phase that was not written is not stored.
+            let names = written.iter().filter_map(|write| self.stage.phase_of(&write.object));
+            let names: Vec<&str> = names.collect();
+            let can_be_stored = |scene: &Scene| {
+                let stored = scene.old.as_ref().and_then(|old| self.stage.phase_of(old));
+                stored.is_none_or(|phase| names.contains(&phase))
+            };
+            let scenes = self.scenes(&space).filter(|scene| self.stage.is_real(scene));
+            for mut scene in scenes.filter(can_be_stored) {
                 let before = self.before(&scene, &relevant, written);
                 self.stage.set_phase(&mut scene.object, &phase.name);
                 let later = before.into_iter().map(|old| Scene { old: Some(old), ..scene.clone() });
