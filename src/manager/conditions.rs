@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::registry::{LastAccepted, Problem, ProblemKind};
 use crate::manifests::coverage::Coverage;
+use crate::telemetry::lines::last_boundary;
 
 /// The status of a document, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -290,11 +291,6 @@ fn listed(names: &[String]) -> String {
         None | Some(0) => names.join(", "),
         Some(more) => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
     }
-}
-
-/// The last byte up to this one at which a text can be cut.
-pub(super) fn last_boundary(text: &str, limit: usize) -> usize {
-    (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 /// A message within the limit, cut at the end of a line.

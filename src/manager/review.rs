@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::conditions::last_boundary;
 use super::documents::SharedRegistry;
 use super::registry::{Document, DocumentId, MAX_TEXT, conflict_message};
 use crate::manifests::crds::{GROUP, plural};
 use crate::server::admit::Reply;
 use crate::server::{DocumentReview, PolicyStore};
+use crate::telemetry::lines::last_boundary;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::model::{Operation, Subject, shortened};
 use statusgate_core::policy::{Diagnostic, Diagnostics, Policy, PolicySet, Source};

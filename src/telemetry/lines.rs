@@ -103,14 +103,14 @@ fn cut(line: &[u8], format: Format) -> Vec<u8> {
         }
     }
     let text = String::from_utf8_lossy(&line[..MAX_LINE.min(line.len())]);
-    let end = text.floor_char_boundary(MAX_LINE - "…\n".len());
+    let end = last_boundary(&text, MAX_LINE - "…\n".len());
     format!("{}…\n", &text[..end]).into_bytes()
 }
 
 fn cut_texts(value: &mut Value, longest: usize) {
     match value {
         Value::String(text) if text.len() > longest => {
-            text.truncate(text.floor_char_boundary(longest));
+            text.truncate(last_boundary(text, longest));
             text.push('…');
         }
         Value::Array(items) => items.iter_mut().for_each(|item| cut_texts(item, longest)),
@@ -119,6 +119,11 @@ fn cut_texts(value: &mut Value, longest: usize) {
         }
         _ => {}
     }
+}
+
+/// The last byte up to this one at which a text can be cut.
+pub(crate) fn last_boundary(text: &str, limit: usize) -> usize {
+    (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 #[cfg(test)]

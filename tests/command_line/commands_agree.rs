@@ -423,7 +423,7 @@ fn check_test_review_and_the_server_give_one_verdict() {
 fn check_test_review_and_the_server_give_one_verdict_for_recorded_reviews() {
     let mut writes: BTreeMap<String, Vec<Write>> = BTreeMap::new();
     let examples: Vec<String> =
-        PolicySet::examples().into_iter().map(|source| source.text.into()).collect();
+        PolicySet::examples().into_iter().map(|source| source.text).collect();
     for entry in walkdir::WalkDir::new("tests/fixtures/reviews").min_depth(2).max_depth(2) {
         let entry = entry.unwrap().into_path();
         let text = std::fs::read_to_string(entry.join("review.json")).unwrap_or_default();

@@ -128,7 +128,7 @@ impl<'f> Manifests<'f> {
             document: entry.number,
             item: part.item,
             identity,
-            text: sent.as_deref().unwrap_or(&source.json[part.range.clone()]),
+            text: sent.as_deref().unwrap_or_else(|| &source.json[part.range.clone()]),
             record: record.as_ref(),
             part,
             old: old.as_ref(),

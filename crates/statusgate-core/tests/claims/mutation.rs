@@ -38,7 +38,7 @@ fn nothing_that_the_webhook_added_is_what_makes_a_write_rejected() {
         if denials.is_empty() {
             return Outcome::Held;
         }
-        if small.has_fault("patch-refused") {
+        if small.reports(&denials) {
             return Outcome::Outside;
         }
         Outcome::Broken("the patch makes the write rejected", format!("{patch}\nthen {denials:?}"))
@@ -74,7 +74,7 @@ fn backfill(small: &Small, world: &World) -> Outcome {
         return Outcome::Broken("the second run changes more", format!("{patch}\nthen {second}"));
     }
     let denials = Write::by_owner(&old, &stored).denials(&small.policies);
-    if !denials.is_empty() && !small.has_fault("patch-refused") {
+    if !denials.is_empty() && !small.reports(&denials) {
         return Outcome::Broken(
             "the write of backfill is rejected",
             format!("{patch}\nthen {denials:?}"),
@@ -105,7 +105,7 @@ fn backfill_with_repair_is_done_after_one_run() {
             return Outcome::Broken("the webhook changes what backfill wrote", details);
         }
         let denials = write.denials(&small.policies);
-        if !denials.is_empty() && !small.has_fault("patch-refused") {
+        if !denials.is_empty() && !small.reports(&denials) {
             return Outcome::Broken(
                 "the write of backfill is rejected",
                 format!("{patch}\nthen {denials:?}"),

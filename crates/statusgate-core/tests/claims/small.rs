@@ -8,6 +8,7 @@ use statusgate_core::policy::{PolicySet, Source};
 use statusgate_core::relevance::{Relevance, Relevances};
 
 use crate::grammar::Sketch;
+use crate::webhook::Denial;
 use crate::world::Axes;
 
 /// A convention and its policy, for a resource with the status subresource and for one without.
@@ -57,9 +58,10 @@ impl Small {
         })
     }
 
-    /// Whether lint finds a fault of this kind.
-    pub(crate) fn has_fault(&self, kind: &str) -> bool {
-        self.faults().iter().any(|fault| fault.kind.name() == kind)
+    /// Whether lint reports one of these denials. Faults with one cause are one fault, of any kind.
+    pub(crate) fn reports(&self, denials: &[Denial]) -> bool {
+        let mut rules = self.faults().iter().flat_map(|fault| &fault.rules);
+        rules.any(|rule| denials.iter().any(|denial| denial.rule == *rule))
     }
 }
 
