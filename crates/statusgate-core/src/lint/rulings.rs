@@ -149,6 +149,8 @@ impl<'c> Lint<'c> {
         };
         let asks = rulings.iter().filter(|ruling| is_list(ruling.list));
         let words = asks.flat_map(|ruling| ruling.asks.iter().flat_map(Predicate::questions));
+        // A condition that a rule about elements asks for is an element, too.
+        let words = words.chain(list.each.iter().flat_map(|rule| rule.when.0.questions()));
         let kinds = words.filter_map(|word| match word {
             AnyWord::Condition(word) => Some(word.of.kind().to_owned()),
             _ => None,

@@ -260,7 +260,7 @@ mod tests {
             ("^(Failed|Error: .+)$", Some(r"^(?:Failed|Error: [^\x{A}]+)$")),
             (r"^\d{2,3}?-\w+(a/b)*\.x$", Some(r"^[0-9]{2,3}?\-[0-9A-Z_a-z]+(?:a/b)*\.x$")),
             (r"\bnot\B|(?m)^y$", Some(r"\bnot\B|(?m:^)y(?m:$)")),
-            ("[^/]x{2}", Some("[^/]x{2}")),
+            ("[^/]x{2}", Some("[^/](?:x){2}")),
             ("(?s).", Some("(?s:.)")),
             ("[a-z&&[^b-y]]ä", Some("[az]ä")),
             (r"\b{start}x", None),

@@ -75,24 +75,31 @@ fn a_write_of_the_main_resource_during_deletion_is_never_rejected() {
 
 #[test]
 fn agreement_never_rejects_during_deletion() {
-    in_every_world("agreement does not reject during deletion", EXTENT, |small, world| {
-        let (old, new) = (small.axes.stored(world), small.axes.written(world));
-        if old["metadata"]["deletionTimestamp"].is_null() {
-            return Outcome::Outside;
-        }
-        let denials = Write::of(&old, &new).denials(&small.policies);
-        let of_agreement =
-            |denial: &Denial| ["own/phase-a", "own/phase-b"].contains(&denial.rule.as_str());
-        if denials.iter().any(of_agreement) {
-            return Outcome::Broken("agreement rejects during deletion", format!("{denials:?}"));
-        }
-        let alive = |mut object: Value| {
-            object["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
-            object
-        };
-        let before = Write::of(&alive(old), &alive(new)).denials(&small.policies);
-        if before.iter().any(of_agreement) { Outcome::Held } else { Outcome::Trivial }
-    });
+    in_every_world(
+        "agreement does not reject during deletion",
+        Extent { least: 50, ..EXTENT },
+        |small, world| {
+            let (old, new) = (small.axes.stored(world), small.axes.written(world));
+            if old["metadata"]["deletionTimestamp"].is_null() {
+                return Outcome::Outside;
+            }
+            let denials = Write::of(&old, &new).denials(&small.policies);
+            let of_agreement =
+                |denial: &Denial| ["own/phase-a", "own/phase-b"].contains(&denial.rule.as_str());
+            if denials.iter().any(of_agreement) {
+                return Outcome::Broken(
+                    "agreement rejects during deletion",
+                    format!("{denials:?}"),
+                );
+            }
+            let alive = |mut object: Value| {
+                object["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
+                object
+            };
+            let before = Write::of(&alive(old), &alive(new)).denials(&small.policies);
+            if before.iter().any(of_agreement) { Outcome::Held } else { Outcome::Trivial }
+        },
+    );
 }
 
 /// Rules about transitions apart: those that ask about the stored object or watch for changes.
