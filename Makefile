@@ -168,10 +168,11 @@ demo: ## on a real API server: set a default phase, reject one, repair one
 	hack/with-control-plane.sh hack/demo.sh
 
 .PHONY: bench
-bench: ## measure CPU and latency compared with a null server, the cost of many policies, and memory after a burst
+bench: ## measure CPU and latency compared with a null server, the cost of many policies, memory after a burst, and attacks
 	bench/run.sh
 	bench/policies.sh
 	bench/burst.sh
+	bench/hostile.sh
 
 .PHONY: bench-smoke
 bench-smoke: ## run every benchmark once with the smallest load and a debug build

@@ -4,7 +4,7 @@
 #
 #     bench/hostile.sh [--at-once N] [--peers N] [--seconds N] [BINARY]           also as a part of `make bench`
 #
-# The server may use 1 GiB of address space. A missed target is printed, but is not an error. A server that ends or does not answer is an error.
+# The server may use 2 GiB of address space. A missed target is printed, but is not an error. A server that ends or does not answer is an error.
 set -euo pipefail
 
 usage() {
@@ -86,7 +86,7 @@ bodies() {
 
 # post PATH FILE COUNT PARALLEL: sends a body, and sets $slowest to the milliseconds of the slowest answer. Each answer is one: 200, 400 or 503.
 post() {
-    run post curl -sS --max-time 60 --parallel --parallel-immediate --parallel-max "$4" --cacert "$work/certs/ca.crt" --data-binary "@$2" \
+    run post curl --no-progress-meter --max-time 60 --parallel --parallel-immediate --parallel-max "$4" --cacert "$work/certs/ca.crt" --data-binary "@$2" \
         -o /dev/null -w '%{http_code} %{time_total}\n' "$(url hostile "$1")?[1-$3]" >"$work/answers" || die "no answer to ${2##*/}"
     alive hostile
     slowest=$(awk '$2 > most { most = $2 } END { printf "%d", most * 1000 }' "$work/answers")
@@ -126,6 +126,7 @@ deaf() {
     request=$(printf 'POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n' "$(stat -c %s "$work/deaf-review")")
     for ((i = 0; i < 500; i++)); do printf '%s\r\n\r\n' "$request" && cat "$work/deaf-review"; done >"$work/pipelined"
     for ((i = 0; i < (peers + 3) / 4; i++)); do
+        # shellcheck disable=SC2016 # the arguments of sh
         start "deaf-$i" sh -c 'openssl s_client -quiet -connect "$1" <"$2" 2>&1 | sleep "$3"' deaf "127.0.0.1:${port[hostile]}" "$work/pipelined" "$seconds"
     done
     pause "$seconds"
@@ -135,10 +136,12 @@ deaf() {
 
 # Peers that send the first 40 KB of 8 MiB and then a KB a second.
 slow() {
-    start slow curl -sS --max-time "$seconds" --parallel --parallel-immediate --parallel-max "$peers" --cacert "$work/certs/ca.crt" \
+    start slow curl --no-progress-meter --max-time "$seconds" --parallel --parallel-immediate --parallel-max "$peers" --cacert "$work/certs/ca.crt" \
         --limit-rate 1k --data-binary "@$work/validate/brackets" -o /dev/null "$(url hostile validate)?[1-$peers]" 2>"$work/slow.log"
-    pause "$((seconds / 2 + 1))"
+    pause "$((seconds / 4 + 1))"
     others "$peers slow bodies"
+    post mutate "$work/validate/two-wide-statuses" "$at_once" "$at_once"
+    row 'the same and /mutate two-wide-st…' '' '' "$slowest" "$(resident)"
     stop slow
 }
 
@@ -153,6 +156,7 @@ idle() { # PORT NAME
     for connection in "${connections[@]}"; do exec {connection}>&-; done
 }
 
+ulimit -S -n "$(ulimit -H -n)"
 "$root/hack/packages.sh" curl openssl
 statusgate=${binary:-$(compile statusgate)}
 "$statusgate" certs --out "$work/certs" >/dev/null
@@ -161,7 +165,7 @@ kubectl wait --for=condition=Established crd/statuspolicies.statusgate.dev crd/s
 (bodies)
 status '{"conditions":[]}' >"$work/review"
 conditions 100 '{"type":"A#","status":"x","reason":"","message":7}' >"$work/deaf-review"
-policies=$root/deploy/policies wrapper=(prlimit --as=$((1 << 30))) flags=(--watch-policies --kubeconfig "$KUBECONFIG")
+policies=$root/deploy/policies wrapper=(prlimit --as=$((2 << 30))) flags=(--watch-policies --kubeconfig "$KUBECONFIG")
 start_server hostile "$statusgate"
 
 printf '\n%d requests at once, %d peers for %d s; %s CPUs, load %s; %d MB resident after the start\n\n' \

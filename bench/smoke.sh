@@ -37,6 +37,7 @@ beside bench/conventions.sh "${short[@]}"
 beside bench/managed.sh --policies 3 --seconds 1
 beside bench/run.sh "${short[@]}" --size 4
 beside bench/burst.sh "$BUILT/statusgate"
+beside bench/hostile.sh --at-once 2 --peers 8 --seconds 1 "$BUILT/statusgate"
 beside bench/policies.sh "${short[@]}"
 beside bench/compare.sh "${short[@]}" "$BUILT/statusgate"
 beside bench/backfill.sh --rounds 1 --objects 20 --many 1

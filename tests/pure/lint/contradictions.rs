@@ -215,7 +215,7 @@ rules: [{id: severe, path: /status/conditions, when: {not: {all: [{condition: Re
   - path: /status/conditions
     types: {Ready: {missing: Deny}}
     each:
-      - {id: done, action: Deny, message: m, when: {member: type, is: Ready, member: status, is: 'True'}}
+      - {id: done, action: Deny, message: m, when: {all: [{member: type, is: Ready}, {member: status, is: 'True'}]}}
 rules: [{id: not-yet, path: /status/conditions, when: {condition: Ready, isNot: 'True'}, action: Deny, message: m}]"
 ,
         &["test/done", "test/not-yet", "test/ready-missing"],
