@@ -131,7 +131,7 @@ fn clauses(relevance: &Relevance) -> Vec<String> {
             .to_owned(),
     ];
     if relevance.deleting {
-        clauses.push("has(object.metadata.deletionTimestamp)".to_owned());
+        clauses.push("has(oldObject.metadata.deletionTimestamp)".to_owned());
     }
     if relevance.status {
         clauses.push("object.status != oldObject.status".to_owned());

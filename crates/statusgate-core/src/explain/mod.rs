@@ -24,7 +24,7 @@ pub use play::Play;
 pub use rule::{RuleText, Violation};
 pub use table::{PhaseOutcome, Table, has_evidence};
 
-pub(crate) use facts::{FUTURE, LATER, NOW, PAST, ago};
+pub(crate) use facts::{FUTURE, LATER, NOW, PAST};
 pub(crate) use facts::{Left, Question, is_decided, left, matching, refused, values, versions_of};
 pub(crate) use line::{Clause, clauses};
 pub(crate) use scene::{Scene, Stage, put, yaml};

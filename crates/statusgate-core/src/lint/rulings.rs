@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::example::STATUSES;
 use super::fields::checks_at;
 use super::{Lint, each_once};
-use crate::explain::{Clause, Left, Scene, ago, is_decided, left};
+use crate::explain::{Clause, Left, Scene, is_decided, left};
 use crate::language::{
     AnyWord, Condition, MemberOf, Observed, ObservedGeneration, OneOrMany, Phase as PhaseWord,
     Predicate, Reference, Scalar, Value,
@@ -239,16 +239,6 @@ impl<'c> Lint<'c> {
             let others = names.into_iter().filter(|name| !list.members.contains_key(name));
             let asks = others.map(|name| is_set(Reference::Member(name))).collect();
             rulings.push(ruling(&sanction.rule, asks));
-        }
-        if let Some(times) = &list.transition_time
-            && let Some(sanction) = times.future.as_ref().filter(|sanction| rejects(sanction))
-        {
-            let reference = Reference::Member(times.member.clone());
-            // A time that is in the future for predicates, and not for this rule.
-            let soon = ago(-times.skew()).and_then(|time| Scalar::try_from(time).ok());
-            let is = soon.map(OneOrMany::from);
-            let future = Value { future: Some(true), is, ..Value::of(reference) };
-            rulings.push(ruling(&sanction.rule, vec![future.into()]));
         }
         for ruling in &mut rulings {
             if !list.is_map() {
