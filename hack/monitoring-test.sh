@@ -78,7 +78,7 @@ for webhook in mutate validate; do
     curl --silent --show-error --insecure --output "$work/answer" --data "@$root/docs/review.json" "https://$(address address)/$webhook"
 done
 # A write that the webhook allows: a phase that ends, and an object that becomes current.
-sed 's/2026-/2024-/' "$root/docs/review.json" | jq '.request.object.metadata.creationTimestamp = "2024-11-20T10:00:00Z"
+sed 's/2026-/2024-/' "$root/docs/review.json" | jq '.request.oldObject.metadata.creationTimestamp = "2024-11-20T10:00:00Z"
     | .request.oldObject.status.lastTransitionTime = "2024-11-20T11:00:00Z" | .request.object.status.lastTransitionTime = "2024-11-20T12:00:00Z"
     | .request.object.status.conditions[2].status = "True"' >"$work/allowed"
 curl --silent --show-error --insecure --output "$work/answer" --data "@$work/allowed" "https://$(address address)/validate"
