@@ -82,7 +82,9 @@ impl<'p> Relevances<'p> {
             for (policy, step) in selected.steps() {
                 match step {
                     Step::Phase(rules) => relevance.phase(policy, rules)?,
-                    Step::Default(default) => relevance.backfill(policy, default),
+                    Step::Default(default) => {
+                        relevance.backfill(policy, selected.owner(), default);
+                    }
                 }
             }
             return Some(relevance);
@@ -144,7 +146,7 @@ impl Relevance {
     }
 
     /// What a default depends on.
-    fn backfill(&mut self, policy: &Policy, default: &Backfill) {
+    fn backfill(&mut self, policy: &Policy, owner: Option<&Policy>, default: &Backfill) {
         let mut inputs = Inputs::of(&policy.convention);
         let place = |path: &Pointer, none| Missing { places: vec![path.clone()], none };
         let (path, sources) = match &default.filling {
@@ -177,6 +179,17 @@ impl Relevance {
         };
         inputs.path(path);
         inputs.sources(sources);
+        // A default that would contradict the phase waits until the phase or its evidence changes.
+        if let Some(owner) = owner
+            && let Some(rules) = owner.convention.phase.as_deref()
+        {
+            let mut evidence = Inputs::of(&owner.convention);
+            evidence.evidence(rules);
+            if path.below_status().first().is_some_and(|name| evidence.members.contains(name)) {
+                evidence.phase(rules);
+                inputs.members.extend(evidence.members);
+            }
+        }
         default.when.iter().for_each(|when| inputs.predicate(when));
         self.add(inputs);
     }
