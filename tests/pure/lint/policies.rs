@@ -211,7 +211,7 @@ fn a_preserved_value_that_a_rule_refuses_is_reported() {
 
 /// A change below a field changes the field.
 #[test]
-fn owners_that_leave_nobody_are_reported() {
+fn owners_without_a_common_user_are_reported() {
     let own = |name: &str, owners: &str| {
         let resources = "[{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
         policy(name, format!("convention: metav1, resources: {resources}, owners: [{owners}]"))

@@ -21,8 +21,8 @@ use super::draft::Draft;
 use super::evidence::{Facts, facts_of, phase_path};
 use super::{Cause, Change, Finding, Verdict};
 
-/// Mutates an object: the subject's own, or the same with another status. `repairs_stored` repairs stored
-/// disagreements, whatever the policy.
+/// Mutates an object: the subject's own, or the same with another status. With `repairs_stored`, it also
+/// repairs a disagreement that is already stored, under every policy.
 pub(super) fn mutate<'p, 'a: 'p>(
     selected: &Selected<'p>,
     subject: &Subject<'a>,

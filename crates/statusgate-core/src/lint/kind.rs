@@ -87,8 +87,8 @@ kinds! {
     PatchRefused "patch-refused"
     "Change the default or the imposed phase so that the rules accept it, or change the rules."
 
-    /// Owners leave nobody who may change a field: those of the field and those of a field around it, or of
-    /// the same field in another policy, have no user in common.
+    /// No user may change a field. Its owners and those of a field around it, or of the same field in another
+    /// policy, have no user in common.
     OwnersLock "owners-lock"
     "Name a user in both lists, or let only one of them own the field."
 

@@ -1,4 +1,4 @@
-//! Owners that leave nobody who may change a field.
+//! Owners of one field that have no user in common.
 
 use crate::explain::{Stage, put, yaml};
 use crate::language::Glob;
@@ -24,9 +24,14 @@ pub(super) fn of_policies<'p>(
         if one.1.path.contains(&other.1.path) { (other, one) } else { (one, other) };
     let field = inner.1.path.field();
     let message = match outer.1.path == inner.1.path {
-        true => format!("nobody may change {field}: no user is in both lists of its owners"),
+        true => {
+            format!("no user may change {field}: its two lists of owners have no user in common")
+        }
         false => {
-            format!("nobody may change {field}: no user owns both it and {}", outer.1.path.field())
+            format!(
+                "no user may change {field}: its owners and those of {} have no user in common",
+                outer.1.path.field()
+            )
         }
     };
     let rules = [inner.0, outer.0].into_iter().filter_map(|policy| policy.owner_rule.as_ref());

@@ -105,7 +105,7 @@ fn agreement_never_rejects_during_deletion() {
 /// Rules about transitions apart: those that ask about the stored object or watch for changes.
 #[test]
 fn a_write_whose_violations_are_stored_passes() {
-    in_every_world("a write whose violations are stored passes", EXTENT, |small, world| {
+    in_every_world("a write that keeps stored violations passes", EXTENT, |small, world| {
         let is_about_transitions = [
             "old",
             "changed",
