@@ -44,7 +44,8 @@ impl<'s, 'a> Draft<'s, 'a> {
         }
     }
 
-    /// The same for a pointer whose missing parents are objects. Returns whether it changed anything.
+    /// Sets a value. Missing parents become objects, also for names that are numbers. Returns whether it
+    /// changed anything.
     pub(super) fn set_in_maps(&mut self, pointer: &Pointer, value: Value) -> bool {
         let tokens = pointer.tokens();
         let unfit = |depth| {

@@ -22,18 +22,10 @@ pub(super) fn of_policies<'p>(
     let (one, other) = pairs.find(|(one, other)| locked(*one, *other))?;
     let (inner, outer) =
         if one.1.path.contains(&other.1.path) { (other, one) } else { (one, other) };
-    let field = inner.1.path.field();
-    let message = match outer.1.path == inner.1.path {
-        true => {
-            format!("no user may change {field}: its two lists of owners have no user in common")
-        }
-        false => {
-            format!(
-                "no user may change {field}: its owners and those of {} have no user in common",
-                outer.1.path.field()
-            )
-        }
-    };
+    let (field, around) = (inner.1.path.field(), outer.1.path.field());
+    let message = format!(
+        "no user may change {field}: its owners and those of {around} have no user in common"
+    );
     let rules = [inner.0, outer.0].into_iter().filter_map(|policy| policy.owner_rule.as_ref());
     let rules = each_once(rules.map(ToString::to_string));
     let mut object = Stage::of(&policy.convention, version?).bare();

@@ -30,7 +30,7 @@ pub(crate) struct Specs {
 /// The documents that a compilation does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// There are none.
+    /// None: it has all documents.
     #[default]
     Nothing,
     /// Some could not be read.
