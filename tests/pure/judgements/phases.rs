@@ -320,6 +320,22 @@ fn a_time_that_moves_with_a_phase_that_the_default_replaces_is_not_held_against_
         .denied_by(&["c/phase-transition-time"]);
 }
 
+/// What a backfill would write is excused from the rules of the phase, not from its owners.
+#[test]
+fn only_an_owner_writes_the_phase_that_a_backfill_would_repair() {
+    let convention = json!({
+        "phase": {
+            "path": "/status/phase",
+            "repair": [{"to": "B"}],
+            "values": [{"phase": "A", "necessary": {"field": "/status/x", "is": 1}}, {"phase": "B"}],
+        },
+    });
+    let policies = under(convention, "owners: [{path: /status/phase, users: [owner]}]");
+    let write = Write::of(json!({"phase": "A", "x": 2}), json!({"phase": "B", "x": 2}));
+    write.clone().by("owner").validate(&policies).is_clean();
+    write.by("other").validate(&policies).denied_by(&["p/owner"]);
+}
+
 /// A writer that knows neither the default nor the imposed phase writes its reason again.
 #[test]
 fn a_reason_is_not_held_against_a_default_or_imposed_phase() {

@@ -51,8 +51,8 @@ pub(super) fn judge<'p, 'a>(
     };
     judging.judge(object, old, &mut ratchet);
     ratchet.findings.finish();
-    // The writer is not responsible for a status that only the mutating webhook or a backfill changed.
-    if findings.len() > first && judging.only_webhook_changed_status() {
+    // The writer is not responsible for a status that only the mutating webhook changed.
+    if findings.len() > first && judging.only_webhook_changed_status(false) {
         findings.truncate(first);
     }
 }
@@ -197,8 +197,12 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             let mut found = Vec::new();
             let repairs = self.policy.disagreement_of(&self.subject.writer) == Action::Repair;
             phase::judge(rules, &facts, repairs, &mut found);
-            // The writer is not responsible for a phase that the mutating webhook set.
-            if !found.is_empty() && !self.webhook_set_phase(rules, &facts) {
+            // The writer is not responsible for a phase that the mutating webhook set, and not for the phase
+            // that a backfill repaired. Owners of the phase still are asked.
+            if !found.is_empty()
+                && !self.webhook_set_phase(rules, &facts)
+                && !self.only_webhook_changed_status(true)
+            {
                 found.into_iter().for_each(|violation| violations.push(violation));
             }
         }

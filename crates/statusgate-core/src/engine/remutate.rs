@@ -10,14 +10,13 @@ use crate::model::{Json, Pointer, Subject, in_status, parse_rfc3339, same};
 const MAX_TIMEOUT: u64 = 30;
 
 impl<'a> Judging<'_, '_, 'a> {
-    /// Whether only the mutating webhook changed the status, or a backfill that repairs.
-    pub(super) fn only_webhook_changed_status(&self) -> bool {
+    /// Whether only the mutating webhook changed the status; with `repairs_stored`, one that also repairs a stored
+    /// disagreement, as a backfill does.
+    pub(super) fn only_webhook_changed_status(&self, repairs_stored: bool) -> bool {
         let Subject { object, old, .. } = self.subject;
-        let stored = || old.as_ref().and_then(|old| old.status.clone());
-        [false, true].into_iter().any(|repairs_stored| {
-            let mutated = self.mutated(stored(), repairs_stored);
-            mutated.is_some_and(|status| Some(&status) == object.status.as_ref())
-        })
+        let stored = old.as_ref().and_then(|old| old.status.clone());
+        let mutated = self.mutated(stored, repairs_stored);
+        mutated.is_some_and(|status| Some(&status) == object.status.as_ref())
     }
 
     /// The status that would result if the writer had not changed these paths. `None` if the mutating
