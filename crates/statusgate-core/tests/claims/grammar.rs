@@ -517,6 +517,18 @@ pub(crate) const PLACES: &[Place] = &[
             ),
         ],
     ),
+    // No observed generation passes both, and one is required.
+    place(
+        "generation-contradiction",
+        &[
+            (A, "necessary: $P"),
+            (Generation, "minimum: 10"),
+            (
+                Fields,
+                "{path: /status/observedGeneration, required: true, type: integer, maximum: 5, action: Deny}",
+            ),
+        ],
+    ),
     place("warned", &[(A, "necessary: $P"), (Policy, "disagreement: Warn")]),
     place("enforced-as-warning", &[(A, "necessary: $P"), (Policy, "enforcement: Warn")]),
 ];

@@ -83,9 +83,13 @@ fn backfill(small: &Small, world: &World) -> Outcome {
     Outcome::Held
 }
 
+/// Rules about the stored object apart: they may reject every change, and hold for backfill, too.
 #[test]
 fn backfill_with_repair_is_done_after_one_run() {
     in_every_world("backfill --repair is done after one run", EXTENT, |small, world| {
+        if ["old", "changed", "decreased"].iter().any(|word| small.text.contains(word)) {
+            return Outcome::Outside;
+        }
         let old = small.axes.stored(world);
         let repairing = small.policies.clone().repairing();
         let first = Write::by_owner(&old, &old).mutate(&repairing);
