@@ -19,7 +19,7 @@ use crate::policy::convention::{ConditionList, Convention};
 pub(crate) use collector::Collector;
 pub(crate) use fitting::{Left, is_decided, left, refused, values};
 pub(crate) use sample::{
-    FUTURE, GATE, GATES, LATER, NOW, PAST, condition, generation, matching, reason,
+    FUTURE, GATE, GATES, LATER, NOW, PAST, condition, gate, generation, matching, reason,
 };
 
 /// Something that predicates query.

@@ -165,12 +165,18 @@ impl<'c> Stage<'c> {
                 }
             }
             (Fact::Gates(path), Answer::Gate(good)) => {
-                let (kind, list) = (facts::GATE, self.convention.primary_conditions(self.version));
+                let list = self.convention.primary_conditions(self.version);
+                let kind = list.map_or_else(|| facts::GATE.to_owned(), facts::gate);
                 builder.object.push(path, json!({"conditionType": kind}))?;
-                if let (Some(good), Some(list)) = (good, list) {
-                    let status = if *good { "True" } else { "False" };
-                    let item = condition(Some(list), kind, status, "Example", facts::PAST);
-                    builder.object.push(&list.path, item)?;
+                if let Some(list) = list {
+                    if builder.object.has(&list.path, Some(&kind.as_str().into())) {
+                        return None;
+                    }
+                    if let Some(good) = good {
+                        let status = if *good { "True" } else { "False" };
+                        let item = condition(Some(list), &kind, status, "Example", facts::PAST);
+                        builder.object.push(&list.path, item)?;
+                    }
                 }
             }
             // A stored object without any of the queried values is still a stored object.

@@ -67,8 +67,11 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
                 of_element,
             });
             let of_ruling: Vec<Question<'_>> = of_ruling.collect();
+            let changes = addition.changes(lint.stage, ruling);
             if addition.meets(lint.stage, ruling, &lint.stage.space(&of_ruling)) {
-                let questions: Vec<Question<'_>> = addition.questions().chain(of_ruling).collect();
+                let questions = addition.questions().chain(of_ruling);
+                let questions: Vec<Question<'_>> =
+                    questions.chain(changes.iter().map(Question::plain)).collect();
                 let space = lint.stage.space(&questions);
                 judge(&space, addition.actions, addition.phase, MAX_TOGETHER);
             }
@@ -142,8 +145,19 @@ struct Addition<'c> {
     of_list: Part<'c>,
     /// The written phase that it replaces.
     phase: Option<&'c str>,
+    sets: Sets<'c>,
     /// The actions for a disagreement that make a difference.
     actions: &'static [Action],
+}
+
+/// What the mutating webhook sets.
+#[derive(Clone, Copy)]
+enum Sets<'c> {
+    /// Always this value.
+    Constant(&'c Json),
+    /// The stored value.
+    Stored,
+    Other,
 }
 
 /// A part of a list of conditions, or all of a value.
@@ -160,6 +174,45 @@ impl Addition<'_> {
             Some(list) => Question { predicate, list: Some(list), of_element: true },
             None => Question::plain(predicate),
         })
+    }
+
+    /// Asks for the changes on which the verdict of a rule may depend.
+    fn changes(&self, stage: Stage<'_>, ruling: &Ruling<'_>) -> Vec<Predicate> {
+        let changed = |reference: Reference| Value { changed: Some(true), ..Value::of(reference) };
+        let is_list = |path: &Pointer| stage.convention.list_at(path, stage.version).is_some();
+        let watched = ruling.reads.iter().filter(|path| !is_list(path));
+        let mut changes: Vec<Predicate> =
+            watched.filter_map(|path| field(path)).map(|field| changed(field).into()).collect();
+        match self.sets {
+            Sets::Constant(value) => {
+                let is = Scalar::try_from(value.clone()).ok().map(OneOrMany::from);
+                let fields = self.places.iter().filter_map(|place| field(place));
+                changes
+                    .extend(fields.map(|field| Value { is: is.clone(), ..changed(field) }.into()));
+            }
+            // Otherwise a rule that the stored object violates, too, rejects nothing; nor does a list that lost all
+            // its conditions.
+            Sets::Stored => {
+                let words = || ruling.asks.iter().flat_map(Predicate::questions);
+                if words().any(|word| matches!(word, AnyWord::Condition(_))) {
+                    changes.push(is_present("Example"));
+                }
+                changes.extend(words().filter_map(|word| match word {
+                    AnyWord::Condition(word) => {
+                        let of = Condition::of(word.of.kind());
+                        Some(Condition { changed: Some(true), ..of }.into())
+                    }
+                    AnyWord::Value(value) => match &value.reference {
+                        Reference::Field(_) => Some(changed(value.reference.clone()).into()),
+                        _ => None,
+                    },
+                    AnyWord::Set(word) => Some(changed(Reference::Field(word.set.clone())).into()),
+                    _ => None,
+                }));
+            }
+            Sets::Other => {}
+        }
+        changes
     }
 
     /// Whether a rule sees what it changes.
@@ -226,7 +279,8 @@ impl<'c> Lint<'c> {
             let places = vec![&rules.path];
             let of_phase = |asks: Vec<Predicate>, phase, actions| {
                 let asks = asks.into_iter().map(|ask| (ask, None)).collect();
-                Addition { asks, places: places.clone(), of_list: Part::Whole, phase, actions }
+                let (places, of_list, sets) = (places.clone(), Part::Whole, Sets::Other);
+                Addition { asks, places, of_list, sets, phase, actions }
             };
             let imposed = rules.phases.iter().filter_map(|phase| phase.imposed.as_ref());
             let imposed = imposed.map(|imposed| imposed.when.clone());
@@ -251,6 +305,7 @@ impl<'c> Lint<'c> {
                 asks: vec![(removed.into(), None)],
                 places: vec![path],
                 of_list: Part::Whole,
+                sets: Sets::Stored,
                 phase: None,
                 actions: DENY,
             })
@@ -295,7 +350,15 @@ impl<'c> Lint<'c> {
             Filling::Element { kind, .. } => Part::Element(kind),
             filling => filling.member().map_or(Part::Whole, Part::Member),
         };
-        Some(Addition { asks, places: vec![fill.path()], of_list, phase: None, actions: DENY })
+        let sets = match &fill.filling {
+            Filling::Field(_, sources) => match sources.as_slice() {
+                [ValueSource::Value(value)] => Sets::Constant(value),
+                _ => Sets::Other,
+            },
+            _ => Sets::Other,
+        };
+        let places = vec![fill.path()];
+        Some(Addition { asks, places, of_list, sets, phase: None, actions: DENY })
     }
 
     /// The rules about a status without its phase, and about elements of each list.
@@ -324,12 +387,13 @@ impl<'c> Lint<'c> {
     /// Whether a ruling asks for members of an element.
     fn is_of_element(&self, ruling: &Ruling<'_>) -> bool {
         let words = ruling.asks.iter().flat_map(Predicate::questions);
-        ruling.list.is_some()
-            && words.into_iter().any(|word| match word {
-                AnyWord::Value(value) => value.reference.is_member(),
-                AnyWord::ElementPolarity(_) => true,
-                _ => false,
-            })
+        ruling.list.is_some_and(ConditionList::is_map)
+            || ruling.list.is_some()
+                && words.into_iter().any(|word| match word {
+                    AnyWord::Value(value) => value.reference.is_member(),
+                    AnyWord::ElementPolarity(_) => true,
+                    _ => false,
+                })
     }
 }
 

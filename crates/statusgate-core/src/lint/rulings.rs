@@ -52,8 +52,8 @@ impl<'c> Ruling<'c> {
 
     fn of_clause(clause: &Clause<'c>) -> Self {
         let mut ruling = Self::new(clause.id, vec![clause.when.clone().into_owned()], clause.list);
-        if let Some(Trigger::Watch(Watch { moved: Some(watched), .. })) = clause.trigger {
-            for watched in watched.iter() {
+        if let Some(Trigger::Watch(Watch { moved, co_written })) = clause.trigger {
+            for watched in [moved, co_written].into_iter().flatten().flat_map(|of| of.iter()) {
                 match watched {
                     Watched::Field(path) => ruling.reads.push(path),
                     Watched::Condition(kind) => ruling.asks.push(is_present(kind)),

@@ -1,16 +1,19 @@
-//! What pages say of a state is what the engine says of an object in that state.
+//! What pages say of a state or of a rule is what the engine says of objects.
 
 use std::cell::OnceCell;
 
 use serde_json::{Value, json};
-use statusgate_core::explain::{Answer, Fact, PhaseOutcome, Represents, Space, Table};
+use statusgate_core::engine::Action;
+use statusgate_core::explain::{
+    Answer, Fact, PhaseOutcome, Play, Represents, RuleText, Space, Table,
+};
 use statusgate_core::language::Observed;
 use statusgate_core::model::Pointer;
 
-use crate::search::{Extent, Outcome, in_every_world};
+use crate::search::{Extent, Outcome, for_every_convention, in_every_world};
 use crate::small::Small;
 use crate::webhook::Write;
-use crate::world::World;
+use crate::world::{Random, World};
 
 const EXTENT: Extent = Extent { every: 11, worlds: [40, 150], pairs: [60, 1000], least: 300 };
 
@@ -59,6 +62,98 @@ fn claim(small: &Small, world: &World) -> Outcome {
         }
     }
     if differs { Outcome::Held } else { Outcome::Trivial }
+}
+
+/// The page lets a reader choose a state, and shows its object, the phases that it admits, and what is set instead.
+#[test]
+fn a_state_on_the_page_is_the_verdict_of_the_engine() {
+    for_every_convention("a state on the page is the engine's verdict", EXTENT, states);
+}
+
+fn states(small: &Small, count: usize, random: &mut Random) -> Outcome {
+    let play = Play::of(&small.policies.policies()[0].convention);
+    let facts = json!(play.facts());
+    let sizes: Vec<usize> = facts
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fact| fact["answers"].as_array().unwrap().len())
+        .collect();
+    let mut held = Outcome::Trivial;
+    for _ in 0..count {
+        let answers: Vec<usize> = sizes.iter().map(|size| random.below(*size)).collect();
+        let Some(state) = play.state(&answers).map(|state| json!(state)) else { continue };
+        let object = yaml(&state["object"]);
+        // Nobody asks about another resource, or about a write during deletion.
+        if state["plural"] == "others" || !object["metadata"]["deletionTimestamp"].is_null() {
+            continue;
+        }
+        for phase in state["phases"].as_array().unwrap() {
+            if let Some(said) = differs(small, &state, phase, object.clone()) {
+                let details = format!("{phase}, but the engine: {said}\n{object}");
+                return Outcome::Broken("the page and the engine disagree", details);
+            }
+            if !phase["contradiction"].is_null() {
+                held = Outcome::Held;
+            }
+        }
+    }
+    held
+}
+
+/// What the engine says otherwise of a state with this phase.
+fn differs(small: &Small, state: &Value, phase: &Value, mut object: Value) -> Option<String> {
+    let old = if state["old"].is_null() { json!({}) } else { yaml(&state["old"]) };
+    // A contradiction that is stored already is not held against a write.
+    if old["status"]["phase"] == phase["phase"] {
+        return None;
+    }
+    // What is imposed may depend on the phase of the state.
+    let is_own = object["status"]["phase"] == phase["phase"] || !small.text.contains("imposed");
+    object["status"]["phase"] = phase["phase"].clone();
+    let write = Write::of(&old, &object);
+    let found = write.findings(&small.policies);
+    let contradicts = found.iter().any(|found| found.rule == phase["rule"]);
+    if contradicts == phase["contradiction"].is_null() {
+        return Some(format!("{found:?}"));
+    }
+    let set = write.mutate(&small.policies.clone().repairing()).object;
+    let expected = [&state["imposed"], &phase["repair"], &phase["phase"]];
+    let expected = expected.into_iter().find(|phase| !phase.is_null()).unwrap();
+    (is_own && set["status"]["phase"] != *expected)
+        .then(|| format!("{set} instead of phase {expected}"))
+}
+
+fn yaml(text: &Value) -> Value {
+    serde_saphyr::from_str(text.as_str().unwrap()).unwrap()
+}
+
+/// A finding is weaker than its rule if the stored object violates the rule, too, and in some policies.
+#[test]
+fn every_rule_that_finds_something_has_an_explanation_with_its_action() {
+    in_every_world("rules are explained", EXTENT, |small, world| {
+        let policy = &small.policies.policies()[0];
+        let write = Write::of(&small.axes.stored(world), &small.axes.written(world));
+        let found = write.actions(&small.policies);
+        let strongest = policy.writers.iter().map(|writer| writer.disagreement);
+        let strongest = strongest.chain([policy.disagreement]).max().unwrap();
+        for (rule, action) in &found {
+            let text = RuleText::of_convention(&policy.convention, rule)
+                .or_else(|| RuleText::of_policy(policy, rule));
+            let violations = text.map(|text| text.violations).unwrap_or_default();
+            let is_said = violations.iter().any(|violation| match violation.action {
+                "Deny" => *action <= Action::Deny,
+                "Warn" => *action <= Action::Warn,
+                "Disagreement" => *action <= strongest,
+                _ => false,
+            });
+            if !is_said {
+                let details = format!("{rule}: {action:?}, but {violations:?}");
+                return Outcome::Broken("a finding is stronger than its explanation", details);
+            }
+        }
+        if found.is_empty() { Outcome::Trivial } else { Outcome::Held }
+    });
 }
 
 /// The combination of an object without a stored one; `None` if a fact has no answer for it.

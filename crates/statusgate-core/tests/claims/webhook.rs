@@ -104,6 +104,14 @@ impl Write {
         self.found(policies, |_| true)
     }
 
+    /// The rules that found something, with what the webhook does about it.
+    pub(crate) fn actions(&self, policies: &PolicySet) -> Vec<(String, Action)> {
+        self.ask(policies, Webhook::Validate, |verdict| {
+            let found = verdict.findings.iter();
+            found.map(|found| (found.rule.to_string(), found.action)).collect()
+        })
+    }
+
     fn found(&self, policies: &PolicySet, counts: fn(Action) -> bool) -> Vec<Denial> {
         self.ask(policies, Webhook::Validate, |verdict| {
             let found = verdict.findings.into_iter().filter(|found| counts(found.action));

@@ -28,6 +28,12 @@ pub(super) const TYPE: &str = "Example";
 /// A condition that only a spec requires.
 pub(crate) const GATE: &str = "ExampleGate";
 
+/// A condition that the spec requires, of a type that the list admits.
+pub(crate) fn gate(list: &ConditionList) -> String {
+    let last = list.types.values().last().filter(|_| list.other_types.is_some());
+    last.map_or_else(|| GATE.to_owned(), ConditionType::sample)
+}
+
 /// Such conditions, and the polarity that the spec sets.
 pub(crate) const GATES: [(&str, &str); 2] =
     [(GATE, "Positive"), ("ExampleNegativeGate", "Negative")];
@@ -112,8 +118,8 @@ pub(super) fn are_all(taken: &[Value], checks: &[&Check]) -> bool {
         && words(checks).all(|word| taken.contains(&word))
 }
 
-/// A value that is none of these. If possible, it passes the checks.
-pub(super) fn other(checks: &[&Check], taken: &[Value]) -> Option<Value> {
+/// A value that is none of these, and matches none of the patterns. If possible, it passes the checks.
+pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -> Option<Value> {
     if are_all(taken, checks) {
         return None;
     }
@@ -121,9 +127,13 @@ pub(super) fn other(checks: &[&Check], taken: &[Value]) -> Option<Value> {
     let numbers = numbers.then_some([3, 4, 5]).into_iter().flatten().map(Value::from);
     // For most predicates, an empty value is not set.
     let is_set = |value: &Value| ![json!(""), json!({}), json!([])].contains(value);
+    let matches = |value: &Value| {
+        value.as_str().is_some_and(|text| patterns.iter().any(|pattern| pattern.is_match(text)))
+    };
     let candidates = numbers.chain(values(checks));
-    let candidates: Vec<Value> =
-        candidates.filter(|value| is_set(value) && !taken.contains(value)).collect();
+    let candidates: Vec<Value> = candidates
+        .filter(|value| is_set(value) && !taken.contains(value) && !matches(value))
+        .collect();
     let passing = candidates.iter().find(|value| passes(checks, value));
     passing.or_else(|| candidates.first()).cloned()
 }
@@ -186,7 +196,7 @@ pub(crate) fn condition(
         let required = checks.iter().any(|check| check.required);
         if required && !condition.contains_key(member) {
             let checks: Vec<&Check> = checks.iter().collect();
-            condition.extend(other(&checks, &[]).map(|value| (member.clone(), value)));
+            condition.extend(other(&checks, &[], &[]).map(|value| (member.clone(), value)));
         }
     }
     condition.into()

@@ -83,8 +83,9 @@ impl Side {
         Some(())
     }
 
-    pub(super) fn has(&mut self, path: &Pointer, kind: Option<&Value>) -> bool {
-        let list = self.list(path);
+    /// Whether a list has an element of this type.
+    pub(super) fn has(&self, path: &Pointer, kind: Option<&Value>) -> bool {
+        let list = self.get(path).and_then(Value::as_array);
         list.is_some_and(|items| items.iter().any(|item| item.get("type") == kind))
     }
 
@@ -112,9 +113,16 @@ impl Side {
 
     /// The integer at a path.
     pub(super) fn number(&self, path: &Pointer) -> Option<i64> {
+        self.get(path)?.as_i64()
+    }
+
+    fn get(&self, path: &Pointer) -> Option<&Value> {
         let (first, rest) = path.tokens().split_first()?;
-        let value = rest.iter().try_fold(self.0.get(first)?, |value, token| value.get(token))?;
-        value.as_i64()
+        rest.iter().try_fold(self.0.get(first)?, |value, token| match value {
+            Value::Array(items) if token == "-1" => items.last(),
+            Value::Array(items) => items.get(token.parse::<usize>().ok()?),
+            value => value.get(token),
+        })
     }
 
     /// The newest generation for an observed one. That is set to `own`, if it is absent and may be set.

@@ -126,7 +126,8 @@ impl Collector<'_> {
         } else if wanted.future {
             values.push((sample::PAST.into(), Represents::Itself));
         } else {
-            values.extend(sample::other(checks, &wanted.literals).map(|value| (value, rest)));
+            let other = sample::other(checks, &wanted.literals, &wanted.patterns);
+            values.extend(other.map(|value| (value, rest)));
         }
         if wanted.future {
             values.push((sample::FUTURE.into(), Represents::Itself));
