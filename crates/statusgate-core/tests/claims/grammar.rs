@@ -661,3 +661,22 @@ pub(crate) fn singles() -> Vec<Sketch> {
     }
     sketches
 }
+
+/// Two conventions for every two places, such that every two predicates about an object meet somewhere.
+pub(crate) fn pairs() -> Vec<Sketch> {
+    let singles = singles();
+    let place = |sketch: &Sketch| sketch.name.split(' ').next().map(str::to_owned);
+    let places: Vec<&[Sketch]> =
+        singles.chunk_by(|one, other| place(one) == place(other)).collect();
+    let mut pairs: Vec<Sketch> = Vec::new();
+    for (at, of_one) in places.iter().enumerate() {
+        for of_other in &places[at..] {
+            for _ in 0..2 {
+                let (one, step) = (pairs.len() % of_one.len(), pairs.len() / of_one.len());
+                let other = &of_other[(one + step) % of_other.len()];
+                pairs.extend(of_one[one].with(other));
+            }
+        }
+    }
+    pairs
+}

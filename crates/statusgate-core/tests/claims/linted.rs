@@ -1,13 +1,15 @@
 //! What lint reports, and what it does not.
 
 use serde_json::Value;
+use statusgate_core::lint::Remark;
 
-use crate::search::{Extent, Outcome, for_every_convention};
+use crate::search::{EVERY_PAIR, Extent, Outcome, for_every_convention};
 use crate::small::Small;
 use crate::webhook::Write;
 use crate::world::{Random, World};
 
-const EXTENT: Extent = Extent { every: 40, worlds: [4000, 20_000], pairs: [120, 4000], least: 100 };
+const EXTENT: Extent =
+    Extent { every: 40, worlds: [4000, 20_000], pairs: [120, EVERY_PAIR], least: 100 };
 
 /// "No fault" means that some first status passes, each phase can be written, and the list can have an element. A
 /// reported contradiction means that no first write outside deletion passes.
@@ -17,29 +19,28 @@ fn lint_is_right_about_what_can_be_written() {
 }
 
 fn claim(small: &Small, worlds: usize, random: &mut Random) -> Outcome {
-    let rejects_all = small.faults().iter().any(|fault| {
-        let rejects = ["every status", "but it is required"];
-        fault.kind.name() == "contradiction"
-            && rejects.iter().any(|text| fault.message.contains(text))
-    });
-    if !small.faults().is_empty() && !rejects_all {
+    let contradictions: Vec<&Remark> =
+        small.faults().iter().filter(|fault| fault.kind.name() == "contradiction").collect();
+    if contradictions.is_empty() && !small.faults().is_empty() {
         return Outcome::Outside;
     }
     let mut written = Written::default();
     for world in small.axes.first_writes(worlds, random) {
-        let passed = written.add(small, &world);
-        if let (true, Some(object)) = (rejects_all, passed) {
-            let details = format!("{object}\n{}", small.faults()[0]);
+        if let Some(object) = written.add(small, &world)
+            && let Some(fault) =
+                contradictions.iter().find(|fault| rejects(fault, &object["status"]))
+        {
+            let details = format!("{object}\n{fault}");
             return Outcome::Broken(
                 "a contradiction is reported, but a first write passes",
                 details,
             );
         }
-        if written.missing().is_none() {
+        if contradictions.is_empty() && written.missing().is_none() {
             return Outcome::Held;
         }
     }
-    if rejects_all {
+    if !contradictions.is_empty() {
         return Outcome::Held;
     }
     if written.statuses == 0 {
@@ -50,9 +51,37 @@ fn claim(small: &Small, worlds: usize, random: &mut Random) -> Outcome {
         written.add(small, &world);
     }
     match written.missing() {
+        // A phase that is only for other resources is no fault.
+        Some(missing) if missing.contains("phase") && small.text.contains("{resource: ") => {
+            Outcome::Outside
+        }
         Some(missing) => Outcome::Broken(missing, String::new()),
         None => Outcome::Held,
     }
+}
+
+/// Whether a contradiction says that this first status is rejected.
+fn rejects(fault: &Remark, status: &Value) -> bool {
+    let items = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let (what, every) = match fault.message.split_once("no value of ") {
+        Some((_, rest)) => (rest.split_once(" passes").unwrap().0, false),
+        None => (fault.message.split_once(" every ").unwrap().1, true),
+    };
+    if every {
+        return match what.strip_prefix("condition") {
+            None => true,
+            // It may be about another list.
+            Some("") => false,
+            Some(kinds) => items.iter().any(|item| {
+                kinds.split([' ', ',']).any(|kind| item["type"].as_str() == Some(kind))
+            }),
+        };
+    }
+    let is_set = match what.strip_prefix("member ").and_then(|rest| rest.split_once(' ')) {
+        Some((member, _)) => items.iter().any(|item| !item[member].is_null()),
+        None => !status[what.trim_start_matches("status.")].is_null(),
+    };
+    is_set || fault.message.contains("but it is required")
 }
 
 /// What the writes that passed have stored.

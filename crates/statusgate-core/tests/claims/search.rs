@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::grammar::{Sketch, singles};
+use crate::grammar::{Sketch, pairs, singles};
 use crate::small::Small;
 use crate::world::{Random, World};
 
@@ -23,6 +23,9 @@ pub(crate) enum Outcome {
     Broken(&'static str, String),
 }
 
+/// Every pair of places, and every pair of predicates.
+pub(crate) const EVERY_PAIR: usize = usize::MAX;
+
 /// A part of the conventions and worlds that a claim is tried on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
@@ -30,7 +33,7 @@ pub(crate) struct Extent {
     pub(crate) every: usize,
     /// The worlds of each, for `make test` and for `make enumerate`.
     pub(crate) worlds: [usize; 2],
-    /// The pairs of conventions, for both.
+    /// The pairs of conventions, for both: a sample, or [`EVERY_PAIR`].
     pub(crate) pairs: [usize; 2],
     /// The least number of cases that can fail, for `make test`.
     pub(crate) least: usize,
@@ -64,11 +67,16 @@ impl Settings {
         let step = self.of([extent.every, 1]);
         let mut sketches: Vec<Sketch> =
             singles.iter().skip(random.below(step)).step_by(step).cloned().collect();
-        let pairs = std::iter::from_fn(|| {
-            let [one, other] = [(); 2].map(|()| &singles[random.below(singles.len())]);
-            Some(one.with(other))
-        });
-        sketches.extend(pairs.flatten().take(self.of(extent.pairs)));
+        match self.of(extent.pairs) {
+            EVERY_PAIR => sketches.extend(pairs()),
+            count => {
+                let pairs = std::iter::from_fn(|| {
+                    let [one, other] = [(); 2].map(|()| &singles[random.below(singles.len())]);
+                    Some(one.with(other))
+                });
+                sketches.extend(pairs.flatten().take(count));
+            }
+        }
         sketches.retain(|sketch| self.only.as_ref().is_none_or(|only| sketch.name.contains(only)));
         sketches
     }
