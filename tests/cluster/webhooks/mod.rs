@@ -13,6 +13,7 @@ mod certificates;
 mod crossplane;
 mod deletion;
 mod disagreement;
+mod large;
 mod lifecycle;
 mod no_subresource;
 mod nulls;
