@@ -7,12 +7,22 @@ use crate::support::{compile, policy};
 
 /// The remarks about one rule of a policy.
 fn about(convention: &str, rule: &str) -> Vec<Remark> {
-    let resources = "resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
-    let spec =
-        format!("convention: {convention}, {resources}, rules: [{{name: r, message: m, {rule}}}]");
-    let remarks = lint_policy(&compile(&[policy("local", spec)]), "local");
+    let remarks = about_all(convention, &format!("{{name: r, message: m, {rule}}}"));
     assert!(remarks.iter().all(|remark| remark.rules == ["local/r"]), "{remarks:?}");
     remarks
+}
+
+/// The remarks about 200 rules, with the number of each in place of #.
+fn about_many(expression: &str) -> Vec<Remark> {
+    let rule = format!("{{name: r#, message: m, expression: \"{expression}\"}}");
+    let rules: Vec<String> = (0..200).map(|at| rule.replace('#', &at.to_string())).collect();
+    about_all("metav1", &rules.join(", "))
+}
+
+fn about_all(convention: &str, rules: &str) -> Vec<Remark> {
+    let resources = "resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+    let spec = format!("convention: {convention}, {resources}, rules: [{rules}]");
+    lint_policy(&compile(&[policy("local", spec)]), "local")
 }
 
 fn kinds(remarks: &[Remark]) -> Vec<Kind> {
@@ -82,4 +92,35 @@ fn a_rule_that_no_write_violates_is_noted_as_such() {
     let remarks = about("appcat", "expression: 'self.status == self.status'");
     assert_eq!(kinds(&remarks), [Kind::NotProven]);
     assert!(remarks[0].message.contains("no status that was tried violates"), "{remarks:?}");
+}
+
+#[test]
+fn the_search_ends_for_200_rules_that_read_one_field_or_a_field_each() {
+    for expression in [
+        "!has(self.status.phase) || self.status.phase != 'P#'",
+        "!has(self.status.f#) || self.status.f# != 'bad'",
+    ] {
+        let remarks = about_many(expression);
+        assert_eq!(remarks.len(), 200, "{expression}");
+        let some = "not proven: this rule accepts some of the statuses that were tried, \
+                    but CEL can distinguish any values";
+        let other = remarks.iter().find(|remark| remark.message != some);
+        assert_eq!(other, None, "{expression}");
+    }
+}
+
+#[test]
+fn rules_that_were_not_searched_completely_are_named() {
+    let remarks = about_many("self.status.conditions.all(c, c.type != 'T#')");
+    let open =
+        "not proven: the search for statuses that these rules reject has too many combinations";
+    let open: Vec<&Remark> = remarks.iter().filter(|remark| remark.message == open).collect();
+    assert_eq!(open.len(), 1, "{remarks:#?}");
+    assert_eq!(open[0].kind, Kind::NotProven);
+    // Each rule has its own remark, or that one.
+    let mut named: Vec<&String> = remarks.iter().flat_map(|remark| &remark.rules).collect();
+    named.sort_unstable();
+    let mut all: Vec<String> = (0..200).map(|number| format!("local/r{number}")).collect();
+    all.sort_unstable();
+    assert_eq!(named, all.iter().collect::<Vec<_>>());
 }

@@ -43,8 +43,13 @@ impl Budget {
         self.0.fetch_add(steps, Ordering::Relaxed);
     }
 
+    /// The steps so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
     fn is_exhausted(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > MAX_STEPS
+        self.spent() > MAX_STEPS
     }
 }
 

@@ -7,6 +7,7 @@ mod changes;
 mod edit;
 mod seeds;
 
+pub(super) use changes::Variation;
 pub(super) use edit::replaced;
 pub(super) use seeds::STATUSES;
 
@@ -17,7 +18,6 @@ use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::changes::Variation;
 use super::each_once;
 use super::gate::{Write, with_all_parts};
 use crate::documents::PolicySpec;

@@ -12,7 +12,7 @@ use crate::policy::Check;
 use crate::policy::convention::{ConditionList, ConditionType};
 
 /// A field, as a JSON pointer, and the values to try there. `None` removes it.
-pub(super) type Variation = (String, Vec<Option<Value>>);
+pub(in super::super) type Variation = (String, Vec<Option<Value>>);
 
 /// The members of a condition that the engine knows, in addition to the type.
 const MEMBERS: [&str; 4] = ["status", "reason", "message", "observedGeneration"];

@@ -1,5 +1,7 @@
 //! The writes with which a search begins.
 
+use std::collections::HashSet;
+
 use indexmap::IndexSet;
 use json_patch::jsonptr::PointerBuf;
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use crate::explain::{
     Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, put, space_of,
 };
 use crate::policy::cel::{CelRule, Part};
-use crate::policy::convention::{ConditionList, PhaseValue};
+use crate::policy::convention::{ConditionList, PhaseRules, PhaseValue};
 
 /// Combinations that are judged if some of them violate the rule.
 const MAX_ASKED: usize = 256;
@@ -69,6 +71,12 @@ impl<'s> Search<'s> {
             }
         }
         variations.extend(self.policy.rules.iter().flat_map(|rule| self.variations_of(rule)));
+        // Many rules read the same place.
+        let mut known: HashSet<(String, Option<Value>)> = HashSet::new();
+        for (place, values) in &mut variations {
+            values.retain(|value| known.insert((place.clone(), value.clone())));
+        }
+        variations.retain(|(_, values)| !values.is_empty());
         variations
     }
 
@@ -111,27 +119,32 @@ impl<'s> Search<'s> {
     }
 
     /// Writes of one condition, one phase or one field, and with changes that may violate a rule.
-    pub(in super::super) fn simple_writes(&self) -> Vec<Scene> {
-        let empty = self.scene(self.object(|_| {}), None);
-        let mut writes = self.changes(&empty, true);
-        writes.push(empty);
-        for list in self.lists() {
-            for (at, kind) in list.types.values().map(|kind| kind.sample()).enumerate() {
-                self.add_conditions(list, &kind, at == 0, &mut writes);
-            }
-            self.add_conditions(list, OTHER, true, &mut writes);
-        }
-        self.add_phases(&mut writes);
-        for path in self.paths() {
-            for value in self.values(path) {
-                let object = self.object(|object| put(object, path, value));
-                for old in [None, Some(object.clone())] {
-                    let scene = self.scene(object.clone(), old);
-                    writes.extend(self.changes(&scene, true));
-                    writes.push(scene);
-                }
-            }
-        }
+    pub(in super::super) fn simple_writes(&self) -> impl Iterator<Item = Scene> {
+        let empty =
+            std::iter::once_with(|| self.with_changes(self.scene(self.object(|_| {}), None)));
+        let of_lists = self.lists().flat_map(move |list| {
+            let known = list.types.values().map(|kind| kind.sample()).enumerate();
+            let known = known.map(|(at, kind)| (kind, at == 0)).chain([(OTHER.to_owned(), true)]);
+            known.map(move |(kind, all)| self.conditions(list, &kind, all))
+        });
+        let rules = self.stage.convention.phase.iter();
+        let of_phases = rules.flat_map(move |rules| {
+            rules.phases.iter().map(move |phase| self.phase_writes(rules, phase))
+        });
+        let of_fields = self.paths().into_iter().flat_map(move |path| {
+            let objects = self.values(path).into_iter();
+            let objects = objects.map(move |value| self.object(|object| put(object, path, value)));
+            objects.flat_map(move |object| {
+                let olds = [None, Some(object.clone())].into_iter();
+                olds.map(move |old| self.with_changes(self.scene(object.clone(), old)))
+            })
+        });
+        empty.chain(of_lists).chain(of_phases).chain(of_fields).flatten()
+    }
+
+    fn with_changes(&self, scene: Scene) -> Vec<Scene> {
+        let mut writes = self.changes(&scene, true);
+        writes.push(scene);
         writes
     }
 
@@ -156,7 +169,8 @@ impl<'s> Search<'s> {
 
     /// One condition of each status: without a stored status, unchanged, and changed. The changes that may
     /// violate a rule are tried with few of them, because most rules are the same for all types.
-    fn add_conditions(&self, list: &ConditionList, kind: &str, all: bool, writes: &mut Vec<Scene>) {
+    fn conditions(&self, list: &ConditionList, kind: &str, all: bool) -> Vec<Scene> {
+        let mut writes: Vec<Scene> = Vec::new();
         let of = |status: &str, since: &str| {
             let mut condition = self.stage.condition(list, kind, status);
             if let Some(time) = condition.get_mut(list.time_member()) {
@@ -185,11 +199,12 @@ impl<'s> Search<'s> {
             writes.extend(others.map(|other| self.scene(of(status, LATER), Some(of(other, PAST)))));
         }
         writes.extend([first, same, changed]);
+        writes
     }
 
-    /// Each phase: without a stored phase, and after each phase.
-    fn add_phases(&self, writes: &mut Vec<Scene>) {
-        let Some(rules) = &self.stage.convention.phase else { return };
+    /// A phase: without a stored phase, and after each phase.
+    fn phase_writes(&self, rules: &PhaseRules, to: &PhaseValue) -> Vec<Scene> {
+        let mut writes: Vec<Scene> = Vec::new();
         let of = |phase: &PhaseValue, since: &str| {
             self.object(|object| {
                 self.stage.set_phase(object, &phase.name);
@@ -201,18 +216,17 @@ impl<'s> Search<'s> {
                 }
             })
         };
-        for to in &rules.phases {
-            let first = self.scene(of(to, PAST), None);
-            let same = self.scene(of(to, PAST), Some(of(to, PAST)));
-            for scene in [&first, &same] {
-                writes.extend(self.varied(scene, false));
-            }
-            for from in rules.phases.iter().filter(|from| from.name != to.name) {
-                writes.push(self.scene(of(to, LATER), Some(of(from, PAST))));
-                writes.push(self.scene(of(to, PAST), Some(of(from, PAST))));
-            }
-            writes.extend([first, same]);
+        let first = self.scene(of(to, PAST), None);
+        let same = self.scene(of(to, PAST), Some(of(to, PAST)));
+        for scene in [&first, &same] {
+            writes.extend(self.varied(scene, false));
         }
+        for from in rules.phases.iter().filter(|from| from.name != to.name) {
+            writes.push(self.scene(of(to, LATER), Some(of(from, PAST))));
+            writes.push(self.scene(of(to, PAST), Some(of(from, PAST))));
+        }
+        writes.extend([first, same]);
+        writes
     }
 }
 
