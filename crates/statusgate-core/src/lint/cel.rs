@@ -20,12 +20,12 @@ use crate::policy::{Action, Disposition, Policy, PolicySet};
 const MAX_TYPES: usize = 4;
 
 /// The steps of the search for the rules of a policy: a few seconds. The engine counts some of them.
-const MAX_STEPS: u64 = 10_000_000;
+const MAX_STEPS: u64 = 12_000_000;
 
 /// The steps of an evaluation, in addition to those that the engine counts.
 const EVALUATION: u64 = 10;
 
-/// The steps of making a write.
+/// The steps of making a write; one with several changes takes twice as many.
 const WRITE: u64 = 100;
 
 /// Lints the rules of a policy in some versions.
@@ -243,7 +243,7 @@ impl Trials<'_> {
             let texts = (scene.object.to_string(), scene.stored().to_string());
             let tried = Tried::of(&scene, &texts);
             let (answer, steps) = tried.answer(rule);
-            self.spend(WRITE + steps);
+            self.spend(2 * WRITE + steps);
             if self.left.get() <= reserve {
                 return None;
             }
