@@ -103,14 +103,19 @@ async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, R
             continue;
         }
         if many.capacity() < length {
-            let next = if length <= RESERVED_BYTES { RESERVED_BYTES } else { limits.bytes };
-            many.reserve_exact(announced.min(next).max(length) - many.len());
+            many.reserve_exact(reserved(length, announced) - many.len());
         }
         many.extend_from_slice(&std::mem::take(&mut only));
         many.extend_from_slice(&part);
     }
     let bytes = if many.is_empty() { only } else { many.into() };
     Ok(ReceivedBody { bytes, share })
+}
+
+/// The bytes to reserve for a body that has arrived up to this length. The budget counts what has arrived, so
+/// address space for the announced length would have no limit: 24 MiB could reserve 192 MiB.
+fn reserved(length: usize, announced: usize) -> usize {
+    announced.min(RESERVED_BYTES.max(2 * length)).max(length)
 }
 
 /// Of an announced length, so much is reserved at first. With 8 MiB, the requests in flight would reserve 2 GiB.
@@ -120,3 +125,18 @@ const RESERVED_BYTES: usize = 1 << 20;
 const DISCARDED_BYTES: usize = 16 << 20;
 
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_body_reserves_at_most_twice_of_what_has_arrived() {
+        const ANNOUNCED: usize = 8 << 20;
+        assert_eq!(reserved(40_000, 180_000), 180_000);
+        assert_eq!(reserved(40_000, ANNOUNCED), RESERVED_BYTES);
+        assert_eq!(reserved(RESERVED_BYTES + 1, ANNOUNCED), 2 * RESERVED_BYTES + 2);
+        assert_eq!(reserved(ANNOUNCED - 1, ANNOUNCED), ANNOUNCED);
+        assert_eq!(reserved(ANNOUNCED, 5), ANNOUNCED);
+    }
+}
