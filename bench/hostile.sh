@@ -145,15 +145,14 @@ slow() {
     stop slow
 }
 
+# The connections are those of another process: bash aborts when it waits for a descriptor above 1,023.
 idle() { # PORT NAME
-    local i connection
-    local connections=()
-    for ((i = 0; i < 10 * peers; i++)); do
-        { exec {connection}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || break
-        connections+=("$connection")
-    done
-    others "$i idle connections to the $2"
-    for connection in "${connections[@]}"; do exec {connection}>&-; done
+    # shellcheck disable=SC2016 # the arguments of bash
+    start idle bash -c 'for ((i = 0; i < $2; i++)); do exec {connection}<>"/dev/tcp/127.0.0.1/$1" || break; done; exec sleep 60' \
+        idle "$1" "$((10 * peers))" 2>"$work/idle.log"
+    pause "$((seconds / 4 + 1))"
+    others "$((10 * peers)) idle connections to the $2"
+    stop idle
 }
 
 ulimit -S -n "$(ulimit -H -n)"
