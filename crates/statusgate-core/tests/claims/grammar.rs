@@ -517,20 +517,150 @@ pub(crate) const PLACES: &[Place] = &[
             ),
         ],
     ),
-    // No observed generation passes both, and one is required.
+    place("warned", &[(A, "necessary: $P"), (Policy, "disagreement: Warn")]),
+    place("enforced-as-warning", &[(A, "necessary: $P"), (Policy, "enforcement: Warn")]),
+];
+
+/// Conventions for which no first write passes. In each, another kind of rule is needed for that.
+pub(crate) const CONTRADICTIONS: &[Place] = &[
     place(
-        "generation-contradiction",
+        "contradiction-not-true",
         &[
-            (A, "necessary: $P"),
-            (Generation, "minimum: 10"),
+            (Type, "missing: Deny, notTrue: Deny"),
             (
-                Fields,
-                "{path: /status/observedGeneration, required: true, type: integer, maximum: 5, action: Deny}",
+                Rules,
+                "{id: r, path: /status/x, when: {condition: Ready, is: 'True'}, action: Deny, message: m}",
             ),
         ],
     ),
-    place("warned", &[(A, "necessary: $P"), (Policy, "disagreement: Warn")]),
-    place("enforced-as-warning", &[(A, "necessary: $P"), (Policy, "enforcement: Warn")]),
+    place(
+        "contradiction-too-long",
+        &[(Type, "missing: Deny"), (List, "maxItems: 0, tooLong: Deny")],
+    ),
+    place(
+        "contradiction-other-types",
+        &[
+            (List, "otherTypes: Deny"),
+            (
+                Rules,
+                "{id: r, path: /status/x, when: {length: /status/conditions, atMost: 2}, action: Deny, message: m}",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-field",
+        &[
+            (
+                Fields,
+                "{path: /status/x, required: true, type: integer, minimum: 1, maximum: 1, action: Deny}",
+            ),
+            (
+                Rules,
+                "{id: r, path: /status/x, when: {field: /status/x, is: 1}, action: Deny, message: m}",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-generation-ahead",
+        &[
+            (Generation, "aheadAtFirst: Deny"),
+            (
+                Fields,
+                "{path: /status/observedGeneration, required: true, type: integer, action: Deny}",
+            ),
+            (
+                Rules,
+                "{id: r, path: /status/x, when: {not: {observed: ahead}}, action: Deny, message: m}",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-generation-minimum",
+        &[
+            (Generation, "minimum: 3"),
+            (
+                Fields,
+                "{path: /status/observedGeneration, required: true, type: integer, maximum: 3, action: Deny}",
+            ),
+            (
+                Rules,
+                "{id: r, path: /status/x, when: {field: /status/observedGeneration, is: 3}, action: Deny, message: m}",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-moves",
+        &[
+            (Phase, "moves: {from: {A: [B], B: [A]}, action: Deny}"),
+            (
+                Rules,
+                "{id: p, path: /status/x, when: {not: {set: /status/phase}}, action: Deny, message: m}",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-reason",
+        &[
+            (A, "reasons: [R]"),
+            (B, "reasons: [R]"),
+            (Phase, "reason: {path: /status/reason, action: Deny}"),
+            (
+                Rules,
+                "{id: p, path: /status/x, when: {not: {set: /status/phase}}, action: Deny, message: m}",
+            ),
+            (
+                Rules,
+                "{id: r, path: /status/x, when: {field: /status/reason, is: R}, action: Deny, message: m}",
+            ),
+            (
+                Rules,
+                "{id: s, path: /status/x, when: {not: {set: /status/reason}}, action: Deny, message: m}",
+            ),
+        ],
+    ),
+    place("contradiction-present", &[(Type, "missing: Deny, present: Deny")]),
+    place(
+        "contradiction-type-reasons",
+        &[
+            (Type, "missing: Deny, reasons: {R: {status: 'False', action: Deny}}"),
+            (List, "members: {reason: {required: true, action: Deny}}"),
+            (
+                Rules,
+                "{id: r, path: /status/x, when: {condition: Ready, is: 'False'}, action: Deny, message: m}",
+            ),
+            (
+                Rules,
+                "{id: s, path: /status/x, when: {not: {condition: Ready, reason: R}}, action: Deny, message: m}",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-members",
+        &[
+            (Type, "missing: Deny"),
+            (
+                List,
+                "members: {n: {required: true, enum: [one], action: Deny}}, each: [{id: e, when: {member: n, is: one}, action: Deny, message: m}]",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-other-members",
+        &[
+            (Type, "missing: Deny"),
+            (
+                List,
+                "members: {type: {required: true}, status: {required: true}}, otherMembers: Deny, each: [{id: e, when: {not: {member: n, set: true}}, action: Deny, message: m}]",
+            ),
+        ],
+    ),
+    place(
+        "contradiction-each",
+        &[
+            (Type, "missing: Deny"),
+            (List, "each: [{id: e, when: {member: status, set: true}, action: Deny, message: m}]"),
+        ],
+    ),
 ];
 
 /// The places for a predicate about an element.
@@ -571,6 +701,11 @@ impl Sketch {
             name: format!("{} {predicate}", place.name),
             texts: place.texts.iter().map(fill).collect(),
         }
+    }
+
+    /// Others are a contradiction by themselves, with anything else, too.
+    pub(crate) fn has_predicate(&self) -> bool {
+        !self.name.ends_with(' ')
     }
 
     /// The convention of both; `None` if the two configure the same key.
@@ -644,7 +779,10 @@ pub(crate) fn singles() -> Vec<Sketch> {
     let elements: Vec<String> =
         both(ELEMENT_PREDICATES.to_vec()).into_iter().chain(objects.clone()).collect();
     let mut sketches: Vec<Sketch> = Vec::new();
-    for (places, predicates) in [(PLACES, &objects), (ELEMENT_PLACES, &elements)] {
+    let none = vec![String::new()];
+    for (places, predicates) in
+        [(PLACES, &objects), (ELEMENT_PLACES, &elements), (CONTRADICTIONS, &none)]
+    {
         for place in places {
             for predicate in predicates {
                 let sketch = Sketch::new(place, predicate);
@@ -664,7 +802,8 @@ pub(crate) fn singles() -> Vec<Sketch> {
 
 /// Two conventions for every two places, such that every two predicates about an object meet somewhere.
 pub(crate) fn pairs() -> Vec<Sketch> {
-    let singles = singles();
+    let mut singles = singles();
+    singles.retain(Sketch::has_predicate);
     let place = |sketch: &Sketch| sketch.name.split(' ').next().map(str::to_owned);
     let places: Vec<&[Sketch]> =
         singles.chunk_by(|one, other| place(one) == place(other)).collect();

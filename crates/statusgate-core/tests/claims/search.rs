@@ -70,6 +70,8 @@ impl Settings {
         match self.of(extent.pairs) {
             EVERY_PAIR => sketches.extend(pairs()),
             count => {
+                let singles: Vec<&Sketch> =
+                    singles.iter().filter(|sketch| sketch.has_predicate()).collect();
                 let pairs = std::iter::from_fn(|| {
                     let [one, other] = [(); 2].map(|()| &singles[random.below(singles.len())]);
                     Some(one.with(other))
