@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 CARGO ?= cargo
 # An example has the dependencies of the tests. Without it, cargo compiles 48 crates once more, with fewer features.
-BUILD := build --bin statusgate --example kube_status_writes
+BUILD := build --profile test --bin statusgate --example kube_status_writes
 
 .PHONY: help
 help: ## list the targets
@@ -13,7 +13,7 @@ help: ## list the targets
 
 .PHONY: run
 run: ## serve on 127.0.0.1:8443 with the example policy
-	$(CARGO) build --bin statusgate
+	$(CARGO) build --bin statusgate --no-default-features
 	@[[ -e certs/tls.crt ]] || target/debug/statusgate certs --out certs
 	@echo
 	@echo "When it is listening, run in another terminal in this folder:"
@@ -71,7 +71,7 @@ test-image: ## test the final stage of the Dockerfile
 .PHONY: test-sbom
 test-sbom: ## test the list of crates, and the one inside a binary of `cargo auditable`
 	@# This compiles our packages once more, and only the list is read.
-	"$$(hack/tool.sh cargo-auditable)" auditable $(BUILD) --config 'profile.dev.package.statusgate-core.opt-level=0'
+	"$$(hack/tool.sh cargo-auditable)" auditable $(BUILD) --config 'profile.test.package.statusgate-core.opt-level=0'
 	hack/sbom-test.sh target/debug/statusgate
 
 .PHONY: test-browser

@@ -35,3 +35,7 @@ pub mod telemetry;
 pub mod tls;
 pub mod ui;
 mod values;
+
+/// The stack of a thread that reads policies. Without optimization, the parser of CEL needs more than 2 MiB, the default of
+/// tokio, for the 20 levels of brackets that it accepts.
+const STACK: usize = if cfg!(debug_assertions) { 8 << 20 } else { 2 << 20 };

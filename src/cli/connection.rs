@@ -130,6 +130,7 @@ impl Selection {
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .thread_stack_size(crate::STACK)
         .build()
         .context("failed to start the runtime")?
         .block_on(work)

@@ -102,6 +102,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     logs::log_panics_without_their_message();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(crate::STACK)
         .build()
         .context("failed to start the runtime")?;
     let traces = args.traces.provider(runtime.handle())?;
