@@ -78,13 +78,20 @@ fn a_rule_that_some_write_satisfies_is_no_fault() {
         "self.spec.replicas == 3",
         "self.metadata.name.startsWith('prod-')",
         "writer.user == 'system:admin'",
-        "has(oldSelf.status) && self.status.conditions == oldSelf.status.conditions",
+        "has(oldSelf.status) && self.status.name == oldSelf.status.name",
         "self.status.items.size() > 0",
         "self.status.conditions.exists(c, c.type == 'Available' && c.status == 'False')",
     ] {
         let remarks = about("metav1", &format!("expression: \"{expression}\""));
         assert_eq!(kinds(&remarks), [Kind::NotProven], "{expression}: {remarks:#?}");
     }
+}
+
+#[test]
+fn a_rule_that_lets_no_default_change_a_stored_condition_is_a_fault() {
+    let rule = "has(oldSelf.status) && self.status.conditions == oldSelf.status.conditions";
+    let remarks = about("metav1", &format!("expression: \"{rule}\""));
+    assert_eq!(kinds(&remarks), [Kind::PatchRefused, Kind::NotProven], "{remarks:#?}");
 }
 
 #[test]

@@ -36,22 +36,28 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
             if let Some(phase) = phase {
                 lint.stage.set_phase(&mut scene.object, phase);
             }
-            add_field(&mut scene);
-            if metadata {
-                add_metadata(&mut scene);
-            }
-            for (action, policies) in lint.gate.all() {
-                let counts = actions.is_empty() || actions.contains(action);
-                let rules = if counts { lint.write(&scene).undone(policies) } else { continue };
-                if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
-                    let witness = Some(scene.to_yaml());
-                    remarks.push(Remark::new(Kind::PatchRefused, rules, UNDONE, witness));
+            // Of what is stored already, rules reject nothing.
+            let kept = Scene { old: Some(scene.object.clone()), ..scene.clone() };
+            for mut scene in [scene, kept] {
+                add_field(&mut scene);
+                if metadata {
+                    add_metadata(&mut scene);
+                }
+                for (action, policies) in lint.gate.all() {
+                    let counts = actions.is_empty() || actions.contains(action);
+                    let rules = if counts { lint.write(&scene).undone(policies) } else { continue };
+                    if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
+                        let witness = Some(scene.to_yaml());
+                        remarks.push(Remark::new(Kind::PatchRefused, rules, UNDONE, witness));
+                    }
                 }
             }
         }
     };
     judge(&lint.stage.space(&[]), &[], None, 1);
     let rulings = lint.rulings_with_elements();
+    let of_phase: Vec<Ruling<'_>> =
+        lint.convention.phase.iter().flat_map(|rules| rulings_of_phase(rules)).collect();
     for addition in lint.additions() {
         let alone: Vec<Question<'_>> = addition.questions().collect();
         let (actions, most) = match addition.phase {
@@ -59,7 +65,9 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
             None => (&[][..], MAX_WRITES),
         };
         judge(&lint.stage.space(&alone), actions, addition.phase, most);
-        for ruling in &rulings {
+        // A default that contradicts the phase is not set.
+        let of_phase = of_phase.iter().filter(|_| matches!(addition.sets, Sets::Stored));
+        for ruling in rulings.iter().chain(of_phase) {
             let of_element = lint.is_of_element(ruling);
             let of_ruling = ruling.asks.iter().map(|predicate| Question {
                 predicate,
