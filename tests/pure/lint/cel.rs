@@ -78,7 +78,6 @@ fn a_rule_that_some_write_satisfies_is_no_fault() {
         "self.spec.replicas == 3",
         "self.metadata.name.startsWith('prod-')",
         "writer.user == 'system:admin'",
-        "has(oldSelf.status) && self.status.name == oldSelf.status.name",
         "self.status.items.size() > 0",
         "self.status.conditions.exists(c, c.type == 'Available' && c.status == 'False')",
     ] {
