@@ -33,10 +33,3 @@ fn a_kind_has_an_expression_for_kro() {
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     insta::assert_snapshot!(ended.out);
 }
-
-#[test]
-fn a_kind_without_a_command_for_kubectl_wait_has_a_comment_with_the_reason() {
-    let ended = export("wait", &KINDS);
-    assert_eq!(ended.code, Some(1));
-    insta::assert_snapshot!(ended.text());
-}

@@ -174,7 +174,7 @@ fn a_field_that_no_selected_definition_has_is_reported_at_its_location() {
     };
     let crd = write(
         "crd.yaml",
-        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.a.io}\nspec: {group: a.io, names: {plural: things, kind: Thing}, scope: Namespaced, versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {phase: {type: string}, conditions: {type: array, items: {type: object, properties: {type: {type: string}}}}}}}}}}]}\n",
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.a.io}\nspec: {group: a.io, names: {plural: things, kind: Thing}, scope: Namespaced, versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {phase: {type: string}, size: {type: string}, conditions: {type: array, items: {type: object, properties: {type: {type: string}}}}}}}}}}]}\n",
     );
     let policy = |preserved: &str| {
         let text = format!(
@@ -189,6 +189,6 @@ fn a_field_that_no_selected_definition_has_is_reported_at_its_location() {
         "{out}"
     );
     assert!(out.contains("p.yaml:20:14"), "{out}");
-    let (code, out, _) = policy("/status/phase");
+    let (code, out, _) = policy("/status/size");
     assert_eq!(code, Some(0), "{out}");
 }

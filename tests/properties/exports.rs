@@ -16,10 +16,10 @@ use statusgate_core::engine::{Health, HealthStatus};
 use statusgate_core::language::{AnyWord, Condition, Predicate, Value as ValueWord};
 use statusgate_core::model::Object;
 use statusgate_core::policy::{PolicySet, Source};
-use statusgate_core::readers::{Program, Readable, Reader, checks, lua, wait};
+use statusgate_core::readers::{Program, Readable, Reader, checks, lua};
 
 use crate::argo_cd;
-use crate::health_checks::{ask, flux, flux_reads, is_stale, kubectl_wait, resource};
+use crate::health_checks::{ask, flux, flux_reads, resource};
 use crate::statuses::put;
 
 /// One predicate of each word.
@@ -232,7 +232,6 @@ struct Small {
     is_pair: bool,
     /// The script, `failed` of Flux if there is one, `current` of Flux, and the expressions for auto-ready and kro.
     texts: [Option<String>; 5],
-    argument: Option<String>,
     /// What Argo CD and CEL leave out.
     gaps: [bool; 2],
 }
@@ -255,13 +254,12 @@ impl Small {
         let (failed, current) = checks::flux_expressions(&program);
         let [ready, typed] = [("object", false), ("myThing", true)]
             .map(|(root, typed)| checks::current(&program, root, typed));
-        let argument = wait::argument(&program).ok();
         let (group, kind, plural) = ("g".to_owned(), "Thing".to_owned(), "things".to_owned());
         let kind = Readable { group, kind, plural, versions: vec![("v1".to_owned(), program)] };
         let gaps = [Reader::ArgoCd, Reader::Kro].map(|reader| !reader.gaps(&kind).is_empty());
         let texts = [Some(lua::script(&kind)), failed, Some(current), Some(ready), Some(typed)];
         let (rules, is_pair) = (rules.to_owned(), rules.starts_with("{name: left"));
-        Some(Self { rules, set, text_generation, is_pair, texts, argument, gaps })
+        Some(Self { rules, set, text_generation, is_pair, texts, gaps })
     }
 
     /// The fields that it names, with the values to try.
@@ -413,11 +411,6 @@ impl<'t> Tools<'t> {
             }) {
                 return Some(format!("Flux: {answer:?}, but {health:?}"));
             }
-        }
-        let argument = small.argument.as_ref();
-        let argument = argument.filter(|_| !is_stale(object) && is != HealthStatus::Terminating);
-        if argument.is_some_and(|argument| kubectl_wait(argument, object) != is_current) {
-            return Some(format!("kubectl wait {argument:?}, but {health:?}"));
         }
         None
     }

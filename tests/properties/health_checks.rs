@@ -1,4 +1,4 @@
-//! The expressions for Flux, auto-ready and kro, and the arguments of `kubectl wait`, equal the engine.
+//! The expressions for Flux, auto-ready and kro equal the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use statusgate_core::engine::{Health, HealthStatus};
 use statusgate_core::language::Pattern;
 use statusgate_core::model::{Object, Resource};
 use statusgate_core::policy::convention::{Convention, HealthClass};
-use statusgate_core::readers::{Program, checks, wait};
+use statusgate_core::readers::{Program, checks};
 
 use crate::health_objects::{objects, plurals};
 use crate::support::built_in;
@@ -26,7 +26,6 @@ struct Checks {
     current: String,
     ready: String,
     typed: String,
-    argument: Option<String>,
 }
 
 /// The answer of an expression; `None` is an error.
@@ -50,7 +49,6 @@ impl Checks {
             current,
             ready: checks::current(&program, "object", false),
             typed: checks::current(&program, "myThing", true),
-            argument: wait::argument(&program).ok(),
             plural,
         }
     }
@@ -85,12 +83,6 @@ impl Checks {
                 }
             } else if flux_reads(object) && self.is_regular(object) && object["status"].is_object() && object["spec"].is_object() {
                 return say("Flux", &format!("{:?}\n{}", self.failed, self.current), "an error".to_owned());
-            }
-            let argument = self.argument.as_ref().filter(|_| health.is != HealthStatus::Terminating);
-            // kubectl wait prefers the observedGeneration of the condition.
-            let argument = argument.filter(|_| !is_stale(object) && self.is_regular(object));
-            if argument.is_some_and(|argument| kubectl_wait(argument, object) != is_current) {
-                return say("kubectl wait", self.argument.as_ref().unwrap(), (!is_current).to_string());
             }
             None
         })
@@ -209,12 +201,6 @@ impl Serialize for Decoded<'_> {
     }
 }
 
-pub(crate) fn is_stale(object: &Value) -> bool {
-    let observed = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
-    let newest = object.pointer("/metadata/generation").and_then(Value::as_i64);
-    observed.zip(newest).is_some_and(|(observed, newest)| observed < newest)
-}
-
 /// Whether Flux asks its expressions. Before, it compares `status.observedGeneration`, which must be an
 /// integer, with the newest generation (`StatusEvaluator.Evaluate` in fluxcd/pkg).
 pub(crate) fn flux_reads(object: &Value) -> bool {
@@ -233,20 +219,6 @@ pub(crate) fn flux(
     let failed = failed.map_or(Some(false), |failed| ask(failed, object))?;
     let current = !failed && ask(current, object)?;
     Some([failed, current])
-}
-
-/// Whether `kubectl wait` ends (`ConditionalWait.checkCondition` in kubectl).
-pub(crate) fn kubectl_wait(argument: &str, object: &Value) -> bool {
-    let (kind, status) = argument.strip_prefix("condition=").unwrap().split_once('=').unwrap();
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
-    found.is_some_and(|found| {
-        let observed = found["observedGeneration"].as_i64();
-        let observed = observed.or_else(|| object["status"]["observedGeneration"].as_i64());
-        let newest = object["metadata"]["generation"].as_i64();
-        let is_old = observed.zip(newest).is_some_and(|(observed, newest)| observed < newest);
-        !is_old && found["status"] == status
-    })
 }
 
 #[test]

@@ -7,7 +7,6 @@ pub mod checks;
 pub mod lua;
 mod pattern;
 pub mod program;
-pub mod wait;
 mod witness;
 
 use indexmap::IndexSet;
@@ -42,8 +41,6 @@ pub enum Reader {
     AutoReady,
     /// kro.
     Kro,
-    /// `kubectl wait`.
-    Wait,
 }
 
 impl Readable {
@@ -85,10 +82,8 @@ impl Reader {
         let kind = kind.asking(self.can_ask());
         let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
         let mut gaps: IndexSet<String> = gaps.collect();
-        match self {
-            Self::Flux => gaps.extend(checks::flux_gaps(&kind)),
-            Self::Wait => gaps.extend(wait::gap(&kind).map(str::to_owned)),
-            Self::ArgoCd | Self::AutoReady | Self::Kro => {}
+        if self == Self::Flux {
+            gaps.extend(checks::flux_gaps(&kind));
         }
         gaps.into_iter().collect()
     }
@@ -97,12 +92,12 @@ impl Reader {
     fn can_ask(self) -> fn(&Question) -> bool {
         match self {
             Self::ArgoCd => lua::can_ask,
-            Self::Flux | Self::AutoReady | Self::Kro | Self::Wait => cel::can_ask,
+            Self::Flux | Self::AutoReady | Self::Kro => cel::can_ask,
         }
     }
 
     /// All.
-    pub const ALL: [Self; 5] = [Self::ArgoCd, Self::Flux, Self::AutoReady, Self::Kro, Self::Wait];
+    pub const ALL: [Self; 4] = [Self::ArgoCd, Self::Flux, Self::AutoReady, Self::Kro];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -111,7 +106,6 @@ impl Reader {
             Self::Flux => "flux",
             Self::AutoReady => "auto-ready",
             Self::Kro => "kro",
-            Self::Wait => "wait",
         }
     }
 
@@ -122,7 +116,6 @@ impl Reader {
             Self::Flux => checks::flux(kinds),
             Self::AutoReady => checks::auto_ready(kinds),
             Self::Kro => checks::kro(kinds),
-            Self::Wait => wait::commands(kinds),
         }
     }
 }
