@@ -23,7 +23,7 @@ smoke() {
 }
 
 hack/packages.sh wrk curl time # first, so that two benchmarks do not install at once
-cargo build --bin statusgate --examples
+cargo build --profile test --bin statusgate --examples
 BUILT=$(realpath -- "${CARGO_TARGET_DIR:-target}")/debug
 export BUILT # no benchmark builds: that would exchange the program under the other one
 failed=0
