@@ -148,10 +148,14 @@ slow() {
 # The connections are those of another process: bash aborts when it waits for a descriptor above 1,023.
 idle() { # PORT NAME
     # shellcheck disable=SC2016 # the arguments of bash
-    start idle bash -c 'for ((i = 0; i < $2; i++)); do exec {connection}<>"/dev/tcp/127.0.0.1/$1" || break; done; exec sleep 60' \
-        idle "$1" "$((10 * peers))" 2>"$work/idle.log"
-    pause "$((seconds / 4 + 1))"
-    others "$((10 * peers)) idle connections to the $2"
+    start idle bash -c 'for ((i = 0; i < $2; i++)); do exec {connection}<>"/dev/tcp/127.0.0.1/$1" || break; done; echo "$i" >"$3"; exec sleep 60' \
+        idle "$1" "$((10 * peers))" "$work/opened" 2>"$work/idle.log"
+    until [[ -s $work/opened ]]; do
+        alive idle
+        pause 0.1
+    done
+    others "$(<"$work/opened") idle connections to the $2"
+    rm "$work/opened"
     stop idle
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every benchmark once with the smallest load and a debug build, so that none stops working unnoticed: a script must succeed and
+# Runs every benchmark but first-minutes.sh once with the smallest load and a debug build, so that none stops working unnoticed: a script must succeed and
 # end its output with a number. The numbers mean nothing.
 #
 #     bench/smoke.sh             also as `make bench-smoke`

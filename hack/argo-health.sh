@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 [[ -r ${1-} ]] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
 "$root/hack/packages.sh" jq xz-utils
-cargo build --quiet --manifest-path "$root/Cargo.toml" --bin statusgate
+cargo build --profile test --quiet --manifest-path "$root/Cargo.toml" --bin statusgate
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Names are unique, so that the results can be joined.

@@ -30,7 +30,7 @@ echo "fuzz: SEED=$seed"
 
 hack/packages.sh g++
 # Not a release: `make test` has compiled the dependencies for this profile, with the features that the example needs.
-build=("${CARGO:-cargo}" build --quiet --package statusgate-fuzz --bins)
+build=("${CARGO:-cargo}" build --profile test --quiet --package statusgate-fuzz --bins)
 case ${COUNTERS:-all} in
 all) RUSTC_WORKSPACE_WRAPPER=$PWD/hack/fuzz-rustc.sh "${build[@]}" ;;
 targets) RUSTC_WORKSPACE_WRAPPER=$PWD/hack/ci-rustc.sh "${build[@]}" --package statusgate --example kube_status_writes ;;

@@ -43,7 +43,7 @@ pub(super) enum Args {
 pub(super) struct HealthArgs {
     /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
     /// Kustomization. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
-    /// resources. `wait`: commands of kubectl.
+    /// resources.
     #[arg(long = "for", value_name = "TOOL", value_parser = one_of(Reader::ALL, Reader::name))]
     reader: Reader,
 

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_body_reserves_at_most_twice_of_what_has_arrived() {
+    fn a_large_body_reserves_at_most_twice_what_has_arrived() {
         const ANNOUNCED: usize = 8 << 20;
         assert_eq!(reserved(40_000, 180_000), 180_000);
         assert_eq!(reserved(40_000, ANNOUNCED), RESERVED_BYTES);

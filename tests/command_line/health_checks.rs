@@ -1,4 +1,4 @@
-//! `statusgate export health` for Flux, auto-ready, kro and `kubectl wait`.
+//! `statusgate export health` for Flux, auto-ready and kro.
 
 use crate::command::{Ended, run};
 

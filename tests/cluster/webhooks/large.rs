@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::cluster::in_cluster;
-use crate::harness::objects::{COMPOSITE, condition};
+use crate::harness::objects::{COMPOSITE, condition, refusal};
 
 /// Writers that write at the same time.
 const WRITERS: usize = 6;
@@ -38,6 +38,8 @@ fn large_contradictions_that_are_written_at_once_are_not_stored() {
                 written.expect_err("a contradiction is rejected, or the call fails");
             }
         }
+        let alone = refusal(objects.merge_status(&names[0], status).await);
+        assert!(alone.message.ends_with("[appcat/phase-value]"), "{}", alone.message);
         for name in &names {
             assert!(objects.get(name).await.unwrap()["status"]["phase"] != "ready");
         }

@@ -169,7 +169,10 @@ impl<'c> Stage<'c> {
                 let kind = list.map_or_else(|| facts::GATE.to_owned(), facts::gate);
                 builder.object.push(path, json!({"conditionType": kind}))?;
                 if let Some(list) = list {
-                    if builder.object.has(&list.path, Some(&kind.as_str().into())) {
+                    // A declared type may be another fact.
+                    if kind != facts::GATE
+                        && builder.object.has(&list.path, Some(&kind.as_str().into()))
+                    {
                         return None;
                     }
                     if let Some(good) = good {

@@ -36,7 +36,7 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
             if let Some(phase) = phase {
                 lint.stage.set_phase(&mut scene.object, phase);
             }
-            // Of what is stored already, rules reject nothing.
+            // If the write keeps the stored status, rules can reject only what the webhook changes.
             let kept = Scene { old: Some(scene.object.clone()), ..scene.clone() };
             for mut scene in [scene, kept] {
                 add_field(&mut scene);

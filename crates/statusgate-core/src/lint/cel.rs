@@ -19,7 +19,8 @@ use crate::policy::{Action, Disposition, Policy, PolicySet};
 /// Types of conditions that are tried together, each of them absent, True and False.
 const MAX_TYPES: usize = 4;
 
-/// The steps of the search for the rules of a policy: a few seconds. The engine counts some of them.
+/// The steps of the search for the rules of a policy: a few seconds. They are those that the engine counts, [`EVALUATION`] and
+/// [`WRITE`].
 const MAX_STEPS: u64 = 12_000_000;
 
 /// The steps of an evaluation, in addition to those that the engine counts.
@@ -252,7 +253,7 @@ impl Trials<'_> {
                 return Some(true);
             }
         }
-        Some(false)
+        (self.left.get() > reserve).then_some(false)
     }
 }
 

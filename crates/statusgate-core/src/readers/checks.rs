@@ -47,7 +47,7 @@ fn is_read_by_flux(clause: &Clause) -> bool {
 }
 
 /// The field of a stale clause.
-pub(super) fn observed_generation(clause: &Clause) -> Option<&Pointer> {
+fn observed_generation(clause: &Clause) -> Option<&Pointer> {
     match &clause.when {
         Formula::Ask(Question::Observed { path, .. }) if clause.rule.is_none() => Some(path),
         _ => None,
@@ -117,11 +117,11 @@ pub fn current(program: &Program, root: &str, typed: bool) -> String {
     cel.expression(&program.gives(is_current, |_| false))
 }
 
-pub(super) fn is_current(health: HealthClass) -> bool {
+fn is_current(health: HealthClass) -> bool {
     health.is == HealthStatus::Current
 }
 
-pub(super) fn comment(text: &mut String, reader: Reader, kind: &Readable, indent: &str) {
+fn comment(text: &mut String, reader: Reader, kind: &Readable, indent: &str) {
     let _ = writeln!(text, "{indent}# {}: {}", kind.name(), kind.origin());
     for gap in reader.gaps(kind) {
         let _ = writeln!(text, "{indent}# {gap}");

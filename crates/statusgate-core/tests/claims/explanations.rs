@@ -85,7 +85,7 @@ fn states(small: &Small, count: usize, random: &mut Random) -> Outcome {
         let answers: Vec<usize> = sizes.iter().map(|size| random.below(*size)).collect();
         let Some(state) = play.state(&answers).map(|state| json!(state)) else { continue };
         let object = yaml(&state["object"]);
-        // Nobody asks about another resource, or about a write during deletion.
+        // The claim is not about other resources or about deletion.
         if state["plural"] == "others" || !object["metadata"]["deletionTimestamp"].is_null() {
             continue;
         }
@@ -102,7 +102,7 @@ fn states(small: &Small, count: usize, random: &mut Random) -> Outcome {
     held
 }
 
-/// What the engine says otherwise of a state with this phase.
+/// The difference between the page and the engine for this phase, if there is one.
 fn differs(small: &Small, state: &Value, phase: &Value, mut object: Value) -> Option<String> {
     let old = if state["old"].is_null() { json!({}) } else { yaml(&state["old"]) };
     // A contradiction that is stored already is not held against a write.

@@ -703,7 +703,7 @@ impl Sketch {
         }
     }
 
-    /// Others are a contradiction by themselves, with anything else, too.
+    /// Whether it has a predicate. One without is a contradiction, alone and in every pair.
     pub(crate) fn has_predicate(&self) -> bool {
         !self.name.ends_with(' ')
     }
@@ -800,7 +800,7 @@ pub(crate) fn singles() -> Vec<Sketch> {
     sketches
 }
 
-/// Two conventions for every two places, such that every two predicates about an object meet somewhere.
+/// Two conventions for every two places that fit together, with changing predicates.
 pub(crate) fn pairs() -> Vec<Sketch> {
     let mut singles = singles();
     singles.retain(Sketch::has_predicate);

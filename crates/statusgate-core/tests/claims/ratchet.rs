@@ -168,7 +168,8 @@ fn value_at<'o>(object: &'o Value, field: &str) -> &'o Value {
     object.pointer(&format!("/{path}")).unwrap_or(&Value::Null)
 }
 
-/// Exemptions and words about absence apart: there, what is absent is what the rule asks for.
+/// Exemptions and words about absence apart: there, what is absent is what the rule asks for. So are forbidden fields: one
+/// may have the value that a default sets where the evidence is present.
 #[test]
 fn missing_evidence_never_rejects() {
     in_every_world("missing evidence does not reject", EXTENT, |small, world| {
@@ -182,6 +183,7 @@ fn missing_evidence_never_rejects() {
             "isNot",
             "mirrored",
             "required",
+            "forbidden",
             "missing",
             "removed",
             "moves",

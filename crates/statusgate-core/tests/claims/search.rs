@@ -23,7 +23,7 @@ pub(crate) enum Outcome {
     Broken(&'static str, String),
 }
 
-/// Every pair of places, and every pair of predicates.
+/// Every two places that fit together, with changing predicates.
 pub(crate) const EVERY_PAIR: usize = usize::MAX;
 
 /// A part of the conventions and worlds that a claim is tried on.
