@@ -338,10 +338,18 @@ impl<'c> Lint<'c> {
                 let member = Reference::Member(member.clone());
                 asks.extend(copies(&member, sources, checks).map(|ask| (ask, list)));
             }
-            Filling::Element { kind, .. } => {
+            Filling::Element { kind, members, .. } => {
                 let of = ConditionOf::OldCondition(kind.clone());
                 let stored = Condition { of, present: Some(true), ..Condition::of("") };
                 asks.extend([(is_present(kind), None), (stored.into(), None)]);
+                // Without a status to copy, there is no condition.
+                let sources = members.iter().flat_map(|(_, sources)| sources);
+                asks.extend(sources.filter_map(|source| match source {
+                    ValueSource::Copy(CopySource::Member(of)) => {
+                        Some((is_present(&of.condition), None))
+                    }
+                    _ => None,
+                }));
             }
             Filling::Steady { list, member, unless } => {
                 let list = of_element(list);
