@@ -209,28 +209,6 @@ fn a_preserved_value_that_a_rule_refuses_is_reported() {
     assert_eq!(faults(", preserve: [/status/x]"), [(Kind::PatchRefused, rules)]);
 }
 
-#[test]
-fn a_default_that_removes_evidence_of_an_owned_phase_is_reported() {
-    let convention = |removed: &str| {
-        document(&format!(
-            "phase: {{path: /status/phase, values: [{{phase: A, necessary: {{field: /status/x, equals: {{condition: Ready, member: n}}}}}}, {{phase: B}}], repair: [{{to: B}}]}}\nconditions: [{{path: /status/conditions, types: {{Ready: {{}}}}}}]\nbackfill: [{{list: /status/conditions, member: {removed}, absentWhere: {{field: /status/x, set: true}}}}]"
-        ))
-    };
-    let found = |removed: &str, owned: &str| {
-        let resources = "[{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
-        let spec = format!(
-            "convention: test, resources: {resources}, disagreement: Repair, owners: [{{path: {owned}, users: [o]}}]"
-        );
-        let set = compile(&[convention(removed), policy("local", spec)]);
-        let remarks = lint_policy(&set, "local");
-        remarks.into_iter().map(|remark| (remark.kind, remark.rules)).collect::<Vec<_>>()
-    };
-    let rules = vec!["local/owner".to_owned()];
-    assert_eq!(found("n", "/status/phase"), [(Kind::PatchRefused, rules)]);
-    assert_eq!(found("m", "/status/phase"), []);
-    assert_eq!(found("n", "/status/y"), []);
-}
-
 /// A change below a field changes the field.
 #[test]
 fn owners_without_a_common_user_are_reported() {

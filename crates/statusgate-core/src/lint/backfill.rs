@@ -187,8 +187,9 @@ impl Addition<'_> {
     /// Asks for the changes on which the verdict of a rule may depend.
     fn changes(&self, stage: Stage<'_>, ruling: &Ruling<'_>) -> Vec<Predicate> {
         let changed = |reference: Reference| Value { changed: Some(true), ..Value::of(reference) };
-        let is_list = |path: &Pointer| stage.convention.list_at(path, stage.version).is_some();
-        let watched = ruling.reads.iter().filter(|path| !is_list(path));
+        let watched = ruling.reads.iter();
+        let watched =
+            watched.filter(|path| stage.convention.list_at(path, stage.version).is_none());
         let mut changes: Vec<Predicate> =
             watched.filter_map(|path| field(path)).map(|field| changed(field).into()).collect();
         match self.sets {

@@ -263,7 +263,7 @@ impl<'t> Tried<'t> {
         Self { scene, objects, length: OnceCell::new(), rejecting: OnceCell::new() }
     }
 
-    /// Whether a rule holds, whatever its trigger, otherwise why not; and the steps.
+    /// Whether a rule holds, independent of its trigger, or why it does not; and the steps that this took.
     fn answer(&self, rule: &CelRule) -> (Result<(), String>, u64) {
         let Some((new, old)) = &self.objects else {
             return (Err("the object cannot be read".to_owned()), EVALUATION);

@@ -1,8 +1,7 @@
-//! Owners of one field that have no user in common, and owners of a phase whose evidence a default removes.
+//! Owners of one field that have no user in common.
 
-use crate::explain::{Stage, phase_questions, put, yaml};
-use crate::language::{AnyWord, Glob, Reference};
-use crate::policy::convention::Filling;
+use crate::explain::{Stage, put, yaml};
+use crate::language::Glob;
 use crate::policy::{Owner, Policy};
 
 use super::{Kind, Remark, each_once};
@@ -38,47 +37,4 @@ pub(super) fn of_policies<'p>(
 fn excludes(one: &Owner, other: &Owner) -> bool {
     let (one, other) = (&one.writers, &other.writers);
     one.groups.is_empty() && other.groups.is_empty() && !Glob::any_overlap(&one.users, &other.users)
-}
-
-/// The validating webhook no longer sees why the mutating one set the phase, and takes it for the writer's.
-pub(super) fn removed_evidence(policy: &Policy, version: Option<&String>) -> Option<Remark> {
-    let rules = policy.convention.phase.as_ref()?;
-    let owns = |owner: &Owner| owner.path.contains(&rules.path) || rules.path.contains(&owner.path);
-    let owner_rule = policy.owner_rule.as_ref().filter(|_| policy.owners.iter().any(owns))?;
-    let is_read = |member: &str| {
-        let mut words = phase_questions(rules).flat_map(|question| question.predicate.questions());
-        words.any(|word| match word {
-            AnyWord::Condition(word) => match member {
-                "reason" => word.reason.is_some(),
-                "severity" => word.severity.is_some(),
-                _ => false,
-            },
-            AnyWord::Value(value) => {
-                let mut references = value.operands().map(|operand| &operand.0);
-                references.any(|reference| match reference {
-                    Reference::OfCondition(of) => of.member == member,
-                    _ => false,
-                })
-            }
-            _ => false,
-        })
-    };
-    let removal = policy.backfill.iter().find_map(|fill| match &fill.filling {
-        Filling::AbsentMember { member, .. } if is_read(member) => Some((&fill.name, member)),
-        _ => None,
-    });
-    let (name, member) = removal?;
-    let message = format!(
-        "default {name} removes member {member}, which the phase depends on: a phase that the webhook then sets counts as \
-         a change by the writer"
-    );
-    let stage = Stage::of(&policy.convention, version?);
-    let mut object = stage.bare();
-    stage.set_phase(&mut object, &rules.phases.first()?.name);
-    Some(Remark::new(
-        Kind::PatchRefused,
-        vec![owner_rule.to_string()],
-        message,
-        Some(yaml(&object)),
-    ))
 }

@@ -72,7 +72,6 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
     remarks.extend(earlier.clone().filter_map(|earlier| second_owner(earlier, policy)));
     let others = earlier.filter(|earlier| overlap(earlier, policy));
     remarks.extend(owners::of_policies(policy, others, versions.first()));
-    remarks.extend(owners::removed_evidence(policy, versions.first()));
     Report { name: policy.name.to_string(), remarks: sorted(remarks.into_iter()), combinations }
 }
 

@@ -118,7 +118,7 @@ pub(super) fn are_all(taken: &[Value], checks: &[&Check]) -> bool {
         && words(checks).all(|word| taken.contains(&word))
 }
 
-/// A value that is none of these, and matches none of the patterns. If possible, it passes the checks.
+/// A value that differs from these and matches none of the patterns. If possible, it passes the checks.
 pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -> Option<Value> {
     if are_all(taken, checks) {
         return None;
