@@ -52,16 +52,21 @@ impl<'p> Selected<'p> {
     }
 
     /// The steps of the mutating webhook: all steps of the owner. Other policies set only the defaults that
-    /// they declare themselves, in places that the owner does not set.
+    /// they declare themselves, in places that the owner does not set. What is removed is no evidence for
+    /// the phase, so removals come first.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&'p Policy, Step<'p>)> {
         self.policies().flat_map(|(_, policy)| {
             let owner = self.owner.filter(|owner| !std::ptr::eq(*owner, policy));
             let phase = policy.convention.phase.as_deref().filter(|_| owner.is_none());
-            let counts = move |default: &&Backfill| {
-                owner.is_none_or(|owner| default.of_policy && !owner.sets_place_of(default))
+            let defaults = move |removes: bool| {
+                let defaults = policy.backfill.iter().filter(move |default| {
+                    default.removes_members() == removes
+                        && owner
+                            .is_none_or(|owner| default.of_policy && !owner.sets_place_of(default))
+                });
+                defaults.map(Step::Default)
             };
-            let defaults = policy.backfill.iter().filter(counts);
-            let steps = phase.map(Step::Phase).into_iter().chain(defaults.map(Step::Default));
+            let steps = defaults(true).chain(phase.map(Step::Phase)).chain(defaults(false));
             steps.map(move |step| (policy, step))
         })
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use statusgate_core::documents::DocumentKind;
 
-use crate::grammar::singles;
+use crate::grammar::{Sketch, about_objects, pairs, singles};
 
 /// Keys that no claim of this folder is about: texts, how documents are put together, and the health, which
 /// `tests/properties` compares with the tools that read it.
@@ -65,6 +65,18 @@ fn every_key_of_the_grammar_occurs_in_a_small_convention() {
     };
     let missing: Vec<&String> = known.difference(&used).filter(|key| !is_left_out(key)).collect();
     assert!(missing.is_empty(), "no small convention has {missing:?}");
+}
+
+#[test]
+fn every_two_predicates_about_an_object_occur_in_a_pair_of_small_conventions() {
+    let pairs = pairs();
+    let found: BTreeSet<[&str; 2]> = pairs.iter().filter_map(Sketch::predicates).collect();
+    let words = about_objects();
+    let all = words.iter().flat_map(|one| words.iter().map(move |other| [&**one, &**other]));
+    let missing: Vec<[&str; 2]> = all
+        .filter(|[one, other]| !found.contains(&[*one, *other]) && !found.contains(&[*other, *one]))
+        .collect();
+    assert!(missing.is_empty(), "{} pairs do not occur: {missing:?}", missing.len());
 }
 
 /// All keys, each with the definition that has it.

@@ -1,5 +1,7 @@
 //! The small conventions: each word of the predicate language at each place of a document.
 
+use std::collections::BTreeMap;
+
 /// Where a place adds its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
@@ -708,6 +710,16 @@ impl Sketch {
         !self.name.ends_with(' ')
     }
 
+    /// The predicates of a pair.
+    pub(crate) fn predicates(&self) -> Option<[&str; 2]> {
+        let (one, other) = self.name.split_once(" + ")?;
+        Some([one.split_once(' ')?.1, other.split_once(' ')?.1])
+    }
+
+    fn place(&self) -> &str {
+        self.name.split(' ').next().unwrap_or_default()
+    }
+
     /// The convention of both; `None` if the two configure the same key.
     pub(crate) fn with(&self, other: &Self) -> Option<Self> {
         let many = [Fields, Rules, Backfill, Lists];
@@ -768,16 +780,21 @@ impl Sketch {
     }
 }
 
+/// The predicates about an object, each also negated.
+pub(crate) fn about_objects() -> Vec<String> {
+    also_negated(PREDICATES.iter().chain(CLOCK_PREDICATES))
+}
+
+fn also_negated<'w>(words: impl Iterator<Item = &'w &'w str> + Clone) -> Vec<String> {
+    let negated = words.clone().map(|word| format!("{{not: {word}}}"));
+    words.map(|word| (*word).to_owned()).chain(negated).collect()
+}
+
 /// All conventions with one predicate at one place, each predicate also negated.
 pub(crate) fn singles() -> Vec<Sketch> {
-    let objects = PREDICATES.iter().chain(CLOCK_PREDICATES);
-    let both = |words: Vec<&'static str>| -> Vec<String> {
-        let negated = words.iter().map(|word| format!("{{not: {word}}}"));
-        words.iter().map(|word| (*word).to_owned()).chain(negated).collect()
-    };
-    let objects = both(objects.copied().collect());
-    let elements: Vec<String> =
-        both(ELEMENT_PREDICATES.to_vec()).into_iter().chain(objects.clone()).collect();
+    let objects = about_objects();
+    let mut elements = also_negated(ELEMENT_PREDICATES.iter());
+    elements.extend(objects.clone());
     let mut sketches: Vec<Sketch> = Vec::new();
     let none = vec![String::new()];
     for (places, predicates) in
@@ -800,20 +817,27 @@ pub(crate) fn singles() -> Vec<Sketch> {
     sketches
 }
 
-/// Two conventions for every two places that fit together, with changing predicates.
+/// How many conventions have the same two places.
+const OF_TWO_PLACES: usize = 3;
+
+/// Every two places that fit together, and every two predicates about an object.
 pub(crate) fn pairs() -> Vec<Sketch> {
     let mut singles = singles();
     singles.retain(Sketch::has_predicate);
-    let place = |sketch: &Sketch| sketch.name.split(' ').next().map(str::to_owned);
     let places: Vec<&[Sketch]> =
-        singles.chunk_by(|one, other| place(one) == place(other)).collect();
+        singles.chunk_by(|one, other| one.place() == other.place()).collect();
+    // How many pairs two places with so many predicates have so far.
+    let mut counts: BTreeMap<[usize; 2], usize> = BTreeMap::new();
     let mut pairs: Vec<Sketch> = Vec::new();
     for (at, of_one) in places.iter().enumerate() {
         for of_other in &places[at..] {
-            for _ in 0..2 {
-                let (one, step) = (pairs.len() % of_one.len(), pairs.len() / of_one.len());
-                let other = &of_other[(one + step) % of_other.len()];
-                pairs.extend(of_one[one].with(other));
+            let count = counts.entry([of_one.len(), of_other.len()]).or_default();
+            for _ in 0..OF_TWO_PLACES {
+                let (one, step) = (*count % of_one.len(), *count / of_one.len());
+                if let Some(pair) = of_one[one].with(&of_other[(one + step) % of_other.len()]) {
+                    pairs.push(pair);
+                    *count += 1;
+                }
             }
         }
     }

@@ -138,6 +138,11 @@ impl Backfill {
         !matches!(self.filling, Filling::Absent(_))
     }
 
+    /// Whether this removes members from elements.
+    pub(crate) const fn removes_members(&self) -> bool {
+        matches!(self.filling, Filling::AbsentMember { .. })
+    }
+
     /// Whether this compares the status with all other defaults set.
     pub(crate) const fn comes_last(&self) -> bool {
         matches!(self.filling, Filling::SteadyStatus { .. })
