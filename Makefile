@@ -41,7 +41,7 @@ test-random: ## run the property tests with a random seed, for at most a minute:
 
 .PHONY: enumerate
 enumerate: ## try what is promised on every small convention, 10 minutes: CLAIMS_SEED=
-	CLAIMS=all $(CARGO) test --profile enumerate -p statusgate-core --test claims -- --nocapture
+	CLAIMS=all $(CARGO) test --profile enumerate -p statusgate-pages --test claims -- --nocapture
 
 .PHONY: fuzz
 fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= COUNTERS=targets

@@ -1,7 +1,7 @@
 //! statusgate keeps the `.status` of Kubernetes custom resources true to a *status convention*.
 //!
 //! This package has the edges: the server, the client of the cluster and the commands. The decisions are in
-//! [`statusgate_core`], which does no IO. The way of the data is left to right and never back:
+//! [`statusgate_core`], what is said about conventions in [`statusgate_analysis`] and [`statusgate_pages`]; these do no IO. The way of the data is left to right and never back:
 //!
 //! ```text
 //! bytes ─► server ─► core ─► server ─► bytes
@@ -23,7 +23,6 @@
 //! | [`cli`] | one file a command |
 //!
 //! `manifests` is pure, too: no IO, no clock, no async and no Kubernetes client.
-//! `tests/pure/architecture.rs` has the order of the modules.
 
 pub mod cli;
 pub mod cluster;

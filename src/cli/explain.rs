@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::policies::{compile, rule_ids};
 use super::{Outcome, table};
 use crate::files;
-pub(super) use statusgate_core::calls::unknown;
 use statusgate_core::documents::StatusConvention;
-use statusgate_core::explain::{Graph, Page, data, render};
-use statusgate_core::lint::Explained;
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::policy::{PolicySet, Source};
 use statusgate_core::source::tree::near;
+pub(super) use statusgate_pages::calls::unknown;
+use statusgate_pages::explain::Explained;
+use statusgate_pages::explain::{Graph, Page, data, render};
 
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]

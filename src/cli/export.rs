@@ -16,8 +16,8 @@ use super::{Outcome, fail_with, say};
 use crate::cluster::Definition;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::readers::{Readable, Reader, lua};
 use statusgate_core::source::Manifests;
+use statusgate_pages::readers::{Readable, Reader, lua};
 
 /// The commands of `export`.
 #[derive(Debug, Subcommand)]

@@ -17,7 +17,7 @@ use crate::cluster::Definition;
 use crate::files;
 use crate::manifests::resource::CustomResource;
 use crate::manifests::selectors::left_out;
-use statusgate_core::lint::{self, Kind, Report};
+use statusgate_analysis::lint::{self, Kind, Report};
 use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
 
 /// The arguments of `lint`.

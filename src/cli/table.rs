@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use terminal_size::{Width, terminal_size_of};
 
-use statusgate_core::explain::render;
+use statusgate_pages::explain::render;
 
 /// Rows under a head.
 pub(super) struct Table {

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::resource::CustomResource;
 use super::rules::judged;
+use statusgate_analysis::relevance::{Missing, NoValue, Relevance, Relevances};
 use statusgate_core::model::{Pointer, Webhook};
 use statusgate_core::policy::PolicySet;
-use statusgate_core::relevance::{Missing, NoValue, Relevance, Relevances};
 
 /// The name of the match condition that omits writes without a change of the status.
 const STATUS_CHANGES: &str = "status-changes";

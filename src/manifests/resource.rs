@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use statusgate_analysis::relevance::{Relevance, Relevances};
 use statusgate_core::model::{Resource, Subject, Webhook};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::policy::convention::Convention;
-use statusgate_core::readers::{Program, Readable, Witness};
-use statusgate_core::relevance::{Relevance, Relevances};
 use statusgate_core::request::Served;
 use statusgate_core::source::Identity;
+use statusgate_pages::readers::{Program, Readable, Witness};
 
 /// A custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

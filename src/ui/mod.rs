@@ -1,6 +1,6 @@
 //! The page of `statusgate ui` and its calls, on one port.
 //!
-//! The page is static, and each call is answered by [`statusgate_core::calls`] or, about a cluster, by [`OfCluster`].
+//! The page is static, and each call is answered by [`statusgate_pages::calls`] or, about a cluster, by [`OfCluster`].
 //! Nothing is stored or logged.
 
 mod assets;
@@ -30,7 +30,7 @@ use tokio::task::spawn_blocking;
 
 use self::gate::Gate;
 use crate::server::BODY_BYTES;
-use statusgate_core::calls;
+use statusgate_pages::calls;
 
 /// Answers the calls about a cluster ([`calls::OF_CLUSTER`]).
 pub type OfCluster = Arc<dyn Fn(String, Bytes) -> BoxFuture<'static, Vec<u8>> + Send + Sync>;

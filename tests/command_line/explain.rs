@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use statusgate_analysis::lint::{Example, Examples, Kind, Pair};
+use statusgate_analysis::table::{Table, has_evidence};
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::decide;
-use statusgate_core::explain::{Graph, Page, RuleText, Table, data, has_evidence, render};
-use statusgate_core::lint::{Example, Examples, Kind, Pair};
 use statusgate_core::model::{Object, Resource, Subject, Webhook};
 use statusgate_core::policy::{PolicySet, Source};
+use statusgate_pages::explain::{Graph, Page, RuleText, data, render};
 
 use crate::command::{Ended, run};
 
@@ -152,7 +153,8 @@ fn the_json_table_has_every_combination_and_its_outcome() {
 /// none with another outcome.
 #[test]
 fn a_short_table_covers_the_full_one() {
-    use statusgate_core::explain::{Cube, PhaseOutcome};
+    use statusgate_analysis::minimize::Cube;
+    use statusgate_analysis::table::PhaseOutcome;
     type View = fn(usize, &PhaseOutcome) -> Option<Vec<Option<usize>>>;
     // All of an outcome; one phase of it; and only the lines in which a phase is imposed.
     let views: [View; 3] = [

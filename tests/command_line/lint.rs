@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use statusgate_core::lint::Kind;
+use statusgate_analysis::lint::Kind;
 
 const SOUND: &str = "\
 apiVersion: statusgate.dev/v1alpha1

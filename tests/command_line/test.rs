@@ -370,7 +370,7 @@ fn a_case_of_the_playground_passes() {
         json!({"object": "{apiVersion: vshn.appcat.vshn.io/v1, kind: VSHNRedis, metadata: {name: a}}"}),
     ] {
         request["now"] = "2024-06-01T12:00:00Z".into();
-        let answer = statusgate_core::calls::call("case", request.to_string().as_bytes());
+        let answer = statusgate_pages::calls::call("case", request.to_string().as_bytes());
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         let text = answer["case"].as_str().unwrap();
         let folder = desk(&[("policies.yaml", POLICY), ("case.yaml", text)]);

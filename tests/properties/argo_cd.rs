@@ -10,7 +10,7 @@ use serde_json::Value;
 use statusgate_core::engine::Health;
 use statusgate_core::model::{Object, Resource};
 use statusgate_core::policy::convention::Convention;
-use statusgate_core::readers::{Program, Readable, Reader, lua};
+use statusgate_pages::readers::{Program, Readable, Reader, lua};
 
 use crate::health_objects::{objects, plurals};
 use crate::support::built_in;

@@ -16,7 +16,7 @@ use statusgate_core::engine::{Health, HealthStatus};
 use statusgate_core::language::{AnyWord, Condition, Predicate, Value as ValueWord};
 use statusgate_core::model::Object;
 use statusgate_core::policy::{PolicySet, Source};
-use statusgate_core::readers::{Program, Readable, Reader, checks, lua};
+use statusgate_pages::readers::{Program, Readable, Reader, checks, lua};
 
 use crate::argo_cd;
 use crate::health_checks::{ask, flux, flux_reads, resource};

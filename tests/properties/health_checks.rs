@@ -13,7 +13,7 @@ use statusgate_core::engine::{Health, HealthStatus};
 use statusgate_core::language::Pattern;
 use statusgate_core::model::{Object, Resource};
 use statusgate_core::policy::convention::{Convention, HealthClass};
-use statusgate_core::readers::{Program, checks};
+use statusgate_pages::readers::{Program, checks};
 
 use crate::health_objects::{objects, plurals};
 use crate::support::built_in;

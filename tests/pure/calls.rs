@@ -3,9 +3,9 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use statusgate_core::calls;
 use statusgate_core::model::Webhook;
 use statusgate_core::wire::{AdmissionRequest, respond};
+use statusgate_pages::calls;
 
 use crate::support::{built_in, compile, convention, examples, policy};
 

@@ -8,7 +8,6 @@
 )]
 
 mod appcat;
-mod architecture;
 mod calls;
 mod cel;
 mod extends;

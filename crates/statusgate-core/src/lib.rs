@@ -13,28 +13,18 @@
 //! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
-//! | [`readers`] | health in the formats of other tools |
-//! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
-//! | [`relevance`] | which writes can matter to a webhook |
-//! | [`lint`] | what can be proven of a convention from its truth table |
 //! | [`request`] | the request for which a manifest is judged |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
-//! | [`calls`] | one JSON interface to all of this: [`calls::call`] |
 //!
 //! The crate is pure: no IO, no clock, no async and no Kubernetes client. Its Cargo.toml names none of
 //! their crates, and it compiles for `wasm32-unknown-unknown` (`make wasm`).
 
-pub mod calls;
 pub mod documents;
 pub mod engine;
-pub mod explain;
 pub mod kstatus;
 pub mod language;
-pub mod lint;
 pub mod model;
 pub mod policy;
-pub mod readers;
-pub mod relevance;
 pub mod request;
 pub mod source;
 pub mod wire;

@@ -1,4 +1,4 @@
-//! [`statusgate_core::calls`] as three functions, for `hack/site/calls.js`.
+//! [`statusgate_pages::calls`] as three functions, for `hack/site/calls.js`.
 //!
 //! The host writes the name of a call and its request into the memory that [`reserve`] returns, and reads the answer of [`answer`].
 
@@ -27,7 +27,7 @@ pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
 pub extern "C" fn answer(name_bytes: usize) -> *const u8 {
     GIVEN.with_borrow(|given| {
         let (name, request) = given.split_at(name_bytes.min(given.len()));
-        let answer = statusgate_core::calls::call(&String::from_utf8_lossy(name), request);
+        let answer = statusgate_pages::calls::call(&String::from_utf8_lossy(name), request);
         ANSWER.with_borrow_mut(|kept| {
             *kept = answer;
             kept.as_ptr()

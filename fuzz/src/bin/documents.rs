@@ -4,9 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use statusgate_core::explain::{Graph, Page, render};
-use statusgate_core::lint::{lint, lint_policy};
+use statusgate_analysis::lint::{lint, lint_policy};
 use statusgate_core::policy::{PolicySet, Source};
+use statusgate_pages::explain::{Graph, Page, render};
 
 fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
     statusgate_fuzz::run(data, || {

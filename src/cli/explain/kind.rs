@@ -4,9 +4,9 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::{Output, print_page};
-use statusgate_core::explain::{Block, Page};
-use statusgate_core::lint::Kind;
+use statusgate_analysis::lint::Kind;
 use statusgate_core::source::tree::did_you_mean;
+use statusgate_pages::explain::{Block, Page};
 
 /// The first part of the ids of kinds: `lint/never-fires`.
 pub(super) const LINT: &str = "lint";

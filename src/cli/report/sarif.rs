@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::Report;
 use statusgate_core::engine::Action;
-use statusgate_core::explain::{Page, RuleText, render};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::Place;
+use statusgate_pages::explain::{Page, RuleText, render};
 
 /// Writes one run: rules, results, and unreadable documents as notifications of the tool.
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Rules in CEL: lint proves nothing about them, but it finds those that cannot be what they should.
 
-use statusgate_core::lint::{Kind, Remark};
+use statusgate_analysis::lint::{Kind, Remark};
 
 use super::lint_policy;
 use crate::support::{compile, policy};

@@ -1,6 +1,6 @@
 //! Rules that reject every status only together, and proofs that are too large.
 
-use statusgate_core::lint::{self, Kind, Remark};
+use statusgate_analysis::lint::{self, Kind, Remark};
 
 use super::{CONDITIONS, only, remarks, two_phases};
 use crate::support::compile;

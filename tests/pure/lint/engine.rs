@@ -1,7 +1,7 @@
 //! The built-in conventions have no faults, and the engine confirms what lint proves.
 
 use serde_json::Value;
-use statusgate_core::lint::{self, Kind, Remark};
+use statusgate_analysis::lint::{self, Kind, Remark};
 use statusgate_core::policy::PolicySet;
 
 use crate::support::{Write, built_in, following};
@@ -22,7 +22,8 @@ fn the_built_in_conventions_have_no_faults() {
 /// phase to an admissible one, and change nothing in a second run.
 #[test]
 fn repair_lands_on_an_admissible_phase_in_every_row() {
-    use statusgate_core::explain::{Answer, Fact, Represents, Table, has_evidence};
+    use statusgate_analysis::facts::{Answer, Fact, Represents};
+    use statusgate_analysis::table::{Table, has_evidence};
     let with_evidence = built_in()
         .conventions()
         .values()

@@ -1,7 +1,7 @@
 //! One fault in a small convention.
 
-use statusgate_core::explain;
-use statusgate_core::lint::{Kind, Remark};
+use statusgate_analysis::lint::{Kind, Remark};
+use statusgate_analysis::table::Table;
 
 use super::{CONDITIONS, only, remarks, two_phases};
 
@@ -531,7 +531,7 @@ fn a_table_has_a_row_for_a_condition_without_a_reason() {
     );
     let policies = crate::support::compile(&[super::document(&spec)]);
     let convention = policies.conventions().get("test").unwrap();
-    let table = explain::Table::of_phase(convention, convention.phase.as_ref().unwrap()).unwrap();
+    let table = Table::of_phase(convention, convention.phase.as_ref().unwrap()).unwrap();
     let mut rows: Vec<(String, Vec<bool>)> = table
         .iter()
         .map(|(number, outcome)| {
@@ -552,7 +552,7 @@ fn a_table_has_a_row_for_a_condition_without_a_reason() {
     let text = spec.replace("reason: R", "reason: [R, '']");
     let policies = crate::support::compile(&[super::document(&text)]);
     let convention = policies.conventions().get("test").unwrap();
-    let again = explain::Table::of_phase(convention, convention.phase.as_ref().unwrap()).unwrap();
+    let again = Table::of_phase(convention, convention.phase.as_ref().unwrap()).unwrap();
     assert_eq!(again.rows.len(), table.rows.len());
 }
 

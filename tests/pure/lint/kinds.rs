@@ -1,6 +1,6 @@
 //! Each kind of remark has an example, which gets such a remark.
 
-use statusgate_core::lint::{self, Kind, Remark};
+use statusgate_analysis::lint::{self, Kind, Remark};
 
 use crate::support::compile;
 

@@ -9,7 +9,7 @@ mod kinds;
 mod policies;
 
 use crate::support::compile;
-use statusgate_core::lint::{self, Kind, Remark};
+use statusgate_analysis::lint::{self, Kind, Remark};
 use statusgate_core::policy::PolicySet;
 
 const CONDITIONS: &str = "conditions: [{path: /status/conditions}]";

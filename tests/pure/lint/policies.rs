@@ -1,6 +1,6 @@
 //! Policies, in addition to their conventions.
 
-use statusgate_core::lint::{self, Kind, Remark};
+use statusgate_analysis::lint::{self, Kind, Remark};
 
 use super::{document, lint_policy, remarks};
 use crate::support::{compile, examples, policy};

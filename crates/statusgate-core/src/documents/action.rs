@@ -126,7 +126,7 @@ impl Disposition {
     }
 
     /// Whether a violation can reject a write, under some policy.
-    pub(crate) const fn can_deny(self) -> bool {
+    pub const fn can_deny(self) -> bool {
         matches!(self, Self::Disagreement | Self::Deny)
     }
 }

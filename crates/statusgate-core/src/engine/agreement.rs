@@ -15,7 +15,7 @@ pub(crate) fn contradicted<'p>(
 }
 
 /// Whether a phase is admissible: the evidence does not definitely contradict it.
-pub(crate) fn admits(facts: &Facts<'_, '_>, phase: &PhaseValue) -> bool {
+pub fn admits(facts: &Facts<'_, '_>, phase: &PhaseValue) -> bool {
     let facts = Facts { phase: Some(&phase.name), ..*facts };
     phase.necessary.as_ref().is_none_or(|necessary| facts.ask(necessary) != Truth::False)
 }
@@ -44,7 +44,7 @@ pub(crate) fn change_contradicts_phase(
 }
 
 /// The message about a contradicted phase. It changes only with the state.
-pub(crate) fn reason(phase: &PhaseValue, facts: &Facts<'_, '_>) -> String {
+pub fn reason(phase: &PhaseValue, facts: &Facts<'_, '_>) -> String {
     let because = phase.necessary.as_ref().map(|necessary| facts.because(necessary));
     format!("phase {} disagrees: {}", phase.name, because.unwrap_or_default())
 }
@@ -52,7 +52,7 @@ pub(crate) fn reason(phase: &PhaseValue, facts: &Facts<'_, '_>) -> String {
 /// The phase that the evidence supports: determined by sufficient evidence, otherwise by the
 /// convention's repair steps, otherwise the default. It is always admissible, so a second repair changes
 /// nothing.
-pub(crate) fn repaired<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p str> {
+pub fn repaired<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p str> {
     let holds = |predicate| facts.ask(predicate) == Truth::True;
     let by_evidence = rules
         .phases
@@ -100,7 +100,7 @@ pub(super) fn choose<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Choice
 }
 
 /// The phase that the convention imposes.
-pub(crate) fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p PhaseValue> {
+pub fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p PhaseValue> {
     rules.phases.iter().find(|phase| {
         phase.imposed.as_ref().is_some_and(|imposed| facts.ask(&imposed.when) == Truth::True)
     })

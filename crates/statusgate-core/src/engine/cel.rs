@@ -36,7 +36,7 @@ const MAX_STEPS: u64 = 100_000;
 /// The steps that the rules of a review took so far. It is atomic because the crate's resolvers must be
 /// `Sync`; one thread uses it.
 #[derive(Debug, Default)]
-pub(crate) struct Budget(AtomicU64);
+pub struct Budget(AtomicU64);
 
 impl Budget {
     fn spend(&self, steps: u64) {
@@ -44,7 +44,7 @@ impl Budget {
     }
 
     /// The steps so far.
-    pub(crate) fn spent(&self) -> u64 {
+    pub fn spent(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -55,7 +55,7 @@ impl Budget {
 
 /// Why a rule cannot be evaluated, as a clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unknown {
+pub struct Unknown {
     reason: String,
     /// Whether the rule exceeds a limit.
     pub(crate) is_limit: bool,
@@ -83,7 +83,7 @@ impl fmt::Display for Unknown {
 ///
 /// # Errors
 /// The reason why it cannot be evaluated. It depends only on the object, and on the rules before it.
-pub(crate) fn holds(
+pub fn holds(
     expression: &Expression,
     object: &Object<'_>,
     old: Option<&Object<'_>>,

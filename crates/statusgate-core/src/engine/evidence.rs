@@ -8,7 +8,7 @@ use crate::language::ElementFacts;
 pub use crate::language::{Facts, Truth};
 
 /// The facts of an object: its phase, and the first list of conditions that objects of its version have.
-pub(crate) fn facts_of<'s, 'a>(
+pub fn facts_of<'s, 'a>(
     convention: &'s Convention,
     object: &'s Object<'a>,
     old: Option<&'s Object<'a>>,
@@ -27,7 +27,7 @@ pub(crate) fn facts_of<'s, 'a>(
 
 /// The same facts for a rule about one element of a list. `before` is the stored element with the same
 /// key, `kind` are the rules of its type.
-pub(crate) fn with_element<'s, 'a>(
+pub fn with_element<'s, 'a>(
     facts: Facts<'s, 'a>,
     item: &'s Json<'a>,
     before: Option<&'s Json<'a>>,

@@ -60,7 +60,7 @@ pub(super) fn not_a_string(value: &Json<'_>) -> String {
 }
 
 /// Whether a present value satisfies a check.
-pub(crate) fn fits(check: &Check, value: &Json<'_>) -> bool {
+pub fn fits(check: &Check, value: &Json<'_>) -> bool {
     violation(check, Some(value)).is_none()
 }
 

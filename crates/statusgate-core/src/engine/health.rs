@@ -31,7 +31,7 @@ impl Health {
     }
 
     /// The health, and the rule that decides it, if any.
-    pub(crate) fn decide<'c, 'a>(
+    pub fn decide<'c, 'a>(
         convention: &'c Convention,
         object: &Object<'a>,
         resource: &Resource<'a>,
@@ -78,9 +78,9 @@ impl Health {
 }
 
 /// The reason of an object with an observedGeneration that is behind.
-pub(crate) const STALE: &str = "the controller has not observed the newest generation";
+pub const STALE: &str = "the controller has not observed the newest generation";
 /// The reason if no rule applies.
-pub(crate) const NO_RULE: &str = "no rule about health applies";
+pub const NO_RULE: &str = "no rule about health applies";
 
 /// What decides about the health of an object.
 enum Ground<'c, 's, 'a> {

@@ -183,7 +183,7 @@ impl Formula {
     }
 
     /// The formula for objects without the fields that their schema drops.
-    pub(crate) fn under(&self, schema: &Schema) -> Self {
+    pub fn under(&self, schema: &Schema) -> Self {
         let is_dropped = |path: &[String]| {
             path.first().is_none_or(|name| name != "metadata") && schema.pruned(path).is_some()
         };
@@ -191,7 +191,7 @@ impl Formula {
     }
 
     /// Whether it never holds for objects without a field.
-    pub(crate) fn needs(&self, field: &[String]) -> bool {
+    pub fn needs(&self, field: &[String]) -> bool {
         self.without(&|path| path.starts_with(field), &[]) == Self::NEVER
     }
 
@@ -218,7 +218,7 @@ impl Formula {
     }
 
     /// The formula with the answers to some questions that make it hold, so that it holds whenever the formula does.
-    pub(crate) fn possible(&self, is_known: &dyn Fn(&Question) -> bool) -> Self {
+    pub fn possible(&self, is_known: &dyn Fn(&Question) -> bool) -> Self {
         self.assuming(true, is_known)
     }
 
@@ -238,7 +238,7 @@ impl Formula {
     }
 
     /// All of its questions.
-    pub(crate) fn questions(&self) -> Vec<&Question> {
+    pub fn questions(&self) -> Vec<&Question> {
         match self {
             Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::questions).collect(),
             Self::Not(of) | Self::Some { of, .. } => of.questions(),
@@ -276,7 +276,7 @@ impl Not for Formula {
 
 impl List {
     /// Where a member of its conditions is. The conditions of an element are at `place`.
-    pub(crate) fn member(&self, name: &str, place: &[String]) -> Vec<String> {
+    pub fn member(&self, name: &str, place: &[String]) -> Vec<String> {
         let list = match self {
             Self::At(path) => path.tokens(),
             Self::OfElement => place,
@@ -287,7 +287,7 @@ impl List {
 
 impl Question {
     /// The question as a clause, if a language may not be able to ask it.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let not = |negated: bool| if negated { "does not match" } else { "matches" };
         match self {
             Self::Foreign(words) => words.clone(),

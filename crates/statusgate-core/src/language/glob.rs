@@ -41,7 +41,7 @@ impl Glob {
     }
 
     /// Whether a name can match both lists. An empty list of versions means all versions.
-    pub(crate) fn any_overlap(some: &[Self], others: &[Self]) -> bool {
+    pub fn any_overlap(some: &[Self], others: &[Self]) -> bool {
         some.is_empty()
             || others.is_empty()
             || some.iter().any(|one| others.iter().any(|other| one.overlaps(other)))
@@ -78,7 +78,7 @@ impl Glob {
     }
 
     /// A name that matches, with an example for each star.
-    pub(crate) fn sample(&self) -> String {
+    pub fn sample(&self) -> String {
         self.to_string().replace('*', "example")
     }
 

@@ -107,7 +107,7 @@ pub use truth::Truth;
 pub(crate) use value::SKEW_SECONDS;
 pub use value::Value;
 pub use words::Around;
-pub(crate) use words::{any_of, quoted_if_odd, shortest};
+pub use words::{any_of, quoted_if_odd, shortest};
 
 /// The parts of a word.
 pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + PartialEq {

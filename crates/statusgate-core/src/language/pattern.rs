@@ -37,7 +37,7 @@ impl Pattern {
     }
 
     /// The syntax tree without flags and named classes.
-    pub(crate) fn tree(&self) -> Option<Hir> {
+    pub fn tree(&self) -> Option<Hir> {
         let spelled = with_ascii_classes(&self.text);
         let (text, unicode) = (spelled.as_deref().unwrap_or(&self.text), spelled.is_some());
         ParserBuilder::new().unicode(unicode).utf8(false).build().parse(text).ok()

@@ -51,7 +51,7 @@ pub(super) fn join<T>(
 }
 
 /// `A`, `A or B`, `A, B or C`.
-pub(crate) fn any_of(names: impl Iterator<Item = String>) -> String {
+pub fn any_of(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),
@@ -61,7 +61,7 @@ pub(crate) fn any_of(names: impl Iterator<Item = String>) -> String {
 }
 
 /// Some names of a list, or all but the other names if that is shorter.
-pub(crate) fn shortest(names: &str, others: &str) -> String {
+pub fn shortest(names: &str, others: &str) -> String {
     match (names, others) {
         ("", _) => "none".to_owned(),
         (_, "") => "all".to_owned(),
@@ -76,7 +76,7 @@ pub(super) const fn not(negated: bool) -> &'static str {
 }
 
 /// A text, in quotes if it is empty or has spaces.
-pub(crate) fn quoted_if_odd(text: &str) -> String {
+pub fn quoted_if_odd(text: &str) -> String {
     let plain = !text.is_empty() && text.chars().all(|letter| !letter.is_whitespace());
     if plain { text.to_owned() } else { format!("{text:?}") }
 }

@@ -108,7 +108,7 @@ fn spec_of(document: &Document) -> Option<&Node> {
 }
 
 /// A convention. Its document is not checked again: tests prove that each of them is valid.
-pub(crate) fn convention(name: &str) -> Option<Arc<Convention>> {
+pub fn convention(name: &str) -> Option<Arc<Convention>> {
     let convention = COMPILED.get(position(name)?)?.get_or_init(|| {
         let whole = resolve(name)?;
         let problems = Problems::default();

@@ -83,7 +83,7 @@ pub(super) fn check(claims: &[Claim<'_>], cluster: usize) -> Vec<Diagnostic> {
 }
 
 /// Whether both can select one object.
-pub(crate) fn overlap(one: &Policy, other: &Policy) -> bool {
+pub fn overlap(one: &Policy, other: &Policy) -> bool {
     one.resources.iter().any(|one| other.resources.iter().any(|other| both_match(one, other)))
 }
 

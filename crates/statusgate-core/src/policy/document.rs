@@ -30,7 +30,7 @@ pub struct Policy {
     pub writers: Vec<documents::Writer>,
     /// Whether a repair also changes a phase that disagrees in the stored object. No document asks for
     /// this: the webhook repairs only what a write introduces.
-    pub(crate) repairs_stored: bool,
+    pub repairs_stored: bool,
     /// The convention's defaults, then the policy's own; where both name a place, the policy's.
     pub backfill: Vec<Backfill>,
     /// Local schema.

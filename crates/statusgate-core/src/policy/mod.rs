@@ -1,7 +1,7 @@
 //! What people write (`StatusPolicy`, `StatusConvention`), and what the engine runs: compiled,
 //! checked, indexed. Texts in, a [`PolicySet`] or [`Diagnostics`] out.
 
-pub(crate) mod built_in;
+pub mod built_in;
 pub mod cel;
 mod checks;
 mod claims;
@@ -23,8 +23,8 @@ pub use crate::model::Id;
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use cel::CelRule;
 pub use claims::Conflict;
-pub(crate) use claims::overlap;
+pub use claims::overlap;
 pub use document::Policy;
 pub use rules::{DeclaredRule, RuleTable};
-pub(crate) use selected::{Selected, Step};
+pub use selected::{Selected, Step};
 pub use set::{Conventions, Defined, PolicySet, Skipped};

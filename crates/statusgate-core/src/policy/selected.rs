@@ -6,7 +6,7 @@ use crate::model::Subject;
 
 /// Something that the mutating webhook does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step<'p> {
+pub enum Step<'p> {
     /// Sets the phase and its time.
     Phase(&'p PhaseRules),
     /// Sets a default.
@@ -15,14 +15,15 @@ pub(crate) enum Step<'p> {
 
 /// The policies that select one subject.
 #[derive(Clone, Debug)]
-pub(crate) struct Selected<'p> {
+pub struct Selected<'p> {
     set: &'p PolicySet,
     indices: Vec<u16>,
     owner: Option<&'p Policy>,
 }
 
 impl<'p> Selected<'p> {
-    pub(crate) fn of(set: &'p PolicySet, subject: &Subject<'_>) -> Self {
+    /// Those that select a subject.
+    pub fn of(set: &'p PolicySet, subject: &Subject<'_>) -> Self {
         let (mut indices, mut owner) = (Vec::new(), None);
         for (index, policy) in set.select(subject) {
             indices.push(index);
@@ -32,7 +33,7 @@ impl<'p> Selected<'p> {
     }
 
     /// The policies in the order of their documents, each with its index in the set.
-    pub(crate) fn policies(&self) -> impl Iterator<Item = (u16, &'p Policy)> {
+    pub fn policies(&self) -> impl Iterator<Item = (u16, &'p Policy)> {
         self.indices.iter().filter_map(|index| Some((*index, self.set.get(*index)?)))
     }
 
@@ -42,19 +43,19 @@ impl<'p> Selected<'p> {
 
     /// The first policy with a phase in its convention. It alone sets and judges the phase, and the
     /// conventions of other policies set no defaults.
-    pub(crate) const fn owner(&self) -> Option<&'p Policy> {
+    pub const fn owner(&self) -> Option<&'p Policy> {
         self.owner
     }
 
     /// Whether a policy judges the phase.
-    pub(crate) fn owns(&self, policy: &Policy) -> bool {
+    pub fn owns(&self, policy: &Policy) -> bool {
         self.owner.is_some_and(|owner| std::ptr::eq(owner, policy))
     }
 
     /// The steps of the mutating webhook: all steps of the owner. Other policies set only the defaults that
     /// they declare themselves, in places that the owner does not set. What is removed is no evidence for
     /// the phase, so removals come first.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = (&'p Policy, Step<'p>)> {
+    pub fn steps(&self) -> impl Iterator<Item = (&'p Policy, Step<'p>)> {
         self.policies().flat_map(|(_, policy)| {
             let owner = self.owner.filter(|owner| !std::ptr::eq(*owner, policy));
             let phase = policy.convention.phase.as_deref().filter(|_| owner.is_none());

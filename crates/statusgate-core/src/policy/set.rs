@@ -213,7 +213,7 @@ impl PolicySet {
     }
 
     /// A set of some policies.
-    pub(crate) fn of(policies: Vec<Policy>) -> Self {
+    pub fn of(policies: Vec<Policy>) -> Self {
         Self::index(policies, BTreeMap::new())
     }
 

@@ -65,7 +65,7 @@ impl Part {
     }
 
     /// The longest paths to what is read.
-    pub(crate) fn paths(&self) -> Vec<Vec<String>> {
+    pub fn paths(&self) -> Vec<Vec<String>> {
         if self.members.is_empty() {
             return vec![Vec::new()];
         }

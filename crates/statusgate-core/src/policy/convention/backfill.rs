@@ -30,7 +30,7 @@ pub struct Backfill {
     /// Where it comes from.
     pub source: String,
     /// Whether a policy declares it, and not its convention.
-    pub(crate) of_policy: bool,
+    pub of_policy: bool,
 }
 
 /// What a default sets, and to which value.
@@ -151,7 +151,7 @@ impl Backfill {
 
 impl Filling {
     /// The member that this sets or removes in each element.
-    pub(crate) fn member(&self) -> Option<&str> {
+    pub fn member(&self) -> Option<&str> {
         match self {
             Self::Member { member, .. }
             | Self::Steady { member, .. }

@@ -15,7 +15,7 @@ use crate::source::tree::{At, near};
 
 /// Where an element is in an outer list or map.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Position<'o> {
+pub enum Position<'o> {
     /// Its index in a list.
     Index(usize),
     /// Its key in a map.
@@ -46,17 +46,17 @@ impl ConditionList {
     }
 
     /// Whether the elements are the values of a map.
-    pub(crate) fn is_map(&self) -> bool {
+    pub fn is_map(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| outer.inner.is_empty())
     }
 
     /// The path of the list, or of the outer list or map.
-    pub(crate) fn root(&self) -> &Pointer {
+    pub fn root(&self) -> &Pointer {
         self.outer.as_ref().map_or(&self.path, |outer| &outer.path)
     }
 
     /// The path in an example: of the list, or of a value of the map. An outer list or map has one element.
-    pub(crate) fn sample_path(&self) -> Pointer {
+    pub fn sample_path(&self) -> Pointer {
         let is_keyed = self.outer.as_ref().is_some_and(|outer| !outer.key.is_empty());
         self.path.with_element(if is_keyed { "0" } else { "example" })
     }
@@ -87,7 +87,7 @@ impl ConditionList {
     }
 
     /// The checks of a member of an element.
-    pub(crate) fn checks(&self, member: &str) -> &[Check] {
+    pub fn checks(&self, member: &str) -> &[Check] {
         self.members.get(member).map(|checks| &**checks).unwrap_or_default()
     }
 
@@ -98,17 +98,17 @@ impl ConditionList {
     }
 
     /// The place of a type in the order of types.
-    pub(crate) fn rank(&self, name: &str) -> Option<usize> {
+    pub fn rank(&self, name: &str) -> Option<usize> {
         self.types.values().position(|known| known.matches(name))
     }
 
     /// Whether some type has a key of its own.
-    pub(crate) fn has_keys_of_types(&self) -> bool {
+    pub fn has_keys_of_types(&self) -> bool {
         self.types.values().any(|kind| kind.key.is_some())
     }
 
     /// What predicates need to know of it.
-    pub(crate) fn for_predicates(&self) -> List<'_> {
+    pub fn for_predicates(&self) -> List<'_> {
         List { path: &self.path, polarity_from: &self.polarity_from }
     }
 }

@@ -7,7 +7,7 @@ use crate::model::Pointer;
 
 impl Generation {
     /// Where the object's own generation is: the first path.
-    pub(crate) fn own_path(&self) -> Option<&Pointer> {
+    pub fn own_path(&self) -> Option<&Pointer> {
         self.paths.as_ref()?.first().map(|path| &**path)
     }
 }

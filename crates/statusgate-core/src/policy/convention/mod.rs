@@ -22,10 +22,10 @@ pub use backfill::{Backfill, Filling, ValueSource};
 pub(crate) use health::PHASE;
 pub use health::{Health, HealthClass};
 pub use phase::PhaseRules;
-pub(crate) use phase::{REQUESTED, STORED};
+pub use phase::{REQUESTED, STORED};
 
-pub(crate) use conditions::Position;
-pub(crate) use names::Names;
+pub use conditions::Position;
+pub use names::Names;
 pub(crate) use place::{Label, remaining};
 
 use std::collections::BTreeSet;
@@ -85,17 +85,17 @@ impl Convention {
     }
 
     /// The list of conditions at a path in an object of this version.
-    pub(crate) fn list_at(&self, path: &Pointer, version: &str) -> Option<&ConditionList> {
+    pub fn list_at(&self, path: &Pointer, version: &str) -> Option<&ConditionList> {
         self.lists(version).find(|list| *list.path == *path)
     }
 
     /// The first list of conditions at a path.
-    pub(crate) fn list_of_any_version(&self, path: &Pointer) -> Option<&ConditionList> {
+    pub fn list_of_any_version(&self, path: &Pointer) -> Option<&ConditionList> {
         self.conditions.iter().map(AsRef::as_ref).find(|list: &&ConditionList| *list.path == *path)
     }
 
     /// The lists of conditions in an object of this version.
-    pub(crate) fn lists(&self, version: &str) -> impl Iterator<Item = &ConditionList> + Clone {
+    pub fn lists(&self, version: &str) -> impl Iterator<Item = &ConditionList> + Clone {
         let lists = self.conditions.iter().map(AsRef::as_ref);
         lists.filter(move |list: &&ConditionList| list.applies_to(version))
     }

@@ -8,7 +8,7 @@ use crate::source::tree::At;
 /// The names that a predicate, a rule or a default may use. `None` is unknown: the convention extends
 /// an unknown one, or a name cannot be read. Then no name is reported.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names {
+pub struct Names {
     phases: Option<Vec<String>>,
     /// Where the phase is, as far as that is known.
     phase_paths: Vec<Pointer>,

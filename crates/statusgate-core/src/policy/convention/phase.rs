@@ -39,15 +39,15 @@ pub struct PhaseRules {
     pub source: String,
 }
 
-/// The words for a step of `repair` that chooses no phase of its own: the phase that the writer asked for, and
-/// the stored one.
-pub(crate) const REQUESTED: &str = "requested";
-pub(crate) const STORED: &str = "stored";
+/// The word for a step of `repair` that chooses the phase that the writer asked for.
+pub const REQUESTED: &str = "requested";
+/// The word for one that chooses the stored phase.
+pub const STORED: &str = "stored";
 const KEYWORDS: [&str; 2] = [REQUESTED, STORED];
 
 impl PhaseRules {
     /// Whether there is anything that Repair can choose.
-    pub(crate) fn can_repair(&self) -> bool {
+    pub fn can_repair(&self) -> bool {
         self.default.is_some()
             || !self.repair.is_empty()
             || self.phases.iter().any(|phase| phase.sufficient.is_some())
@@ -77,7 +77,7 @@ impl Moves {
     }
 
     /// Whether every policy rejects other moves.
-    pub(crate) fn are_denied(&self) -> bool {
+    pub fn are_denied(&self) -> bool {
         self.action.as_ref().is_some_and(|sanction| sanction.action == Disposition::Deny)
     }
 }

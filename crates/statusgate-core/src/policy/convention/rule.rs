@@ -54,7 +54,7 @@ impl Trigger {
     }
 
     /// Whether the rule judges writes that introduce the violation.
-    pub(crate) const fn is_introduced(&self) -> bool {
+    pub const fn is_introduced(&self) -> bool {
         matches!(self, Self::Word(TriggerWord::Introduced))
     }
 }

@@ -22,7 +22,7 @@ impl ConditionType {
     }
 
     /// A type of this name; of a family, an example.
-    pub(crate) fn sample(&self) -> String {
+    pub fn sample(&self) -> String {
         self.glob.sample()
     }
 }

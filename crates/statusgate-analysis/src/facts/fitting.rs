@@ -1,0 +1,170 @@
+//! Finds a value that passes all checks of a field, or the checks that no value passes together.
+//!
+//! The engine judges each value. The tried values are at the limits of the checks. They decide most
+//! checks; otherwise the result is not proven.
+
+use serde_json::{Value, json};
+
+use super::sample::{LATER, PAST, REASON, matching};
+use statusgate_core::engine::fits;
+use statusgate_core::model::Json;
+use statusgate_core::policy::{Check, FieldType, Format};
+
+/// The longest text that is tried.
+const LONGEST_TEXT: usize = 1 << 12;
+
+/// The length of the shortest RFC 3339 time.
+const SHORTEST_TIME: usize = "2026-01-01T00:00:00Z".len();
+
+/// The result of the checks of one value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Left {
+    /// This value passes.
+    Value(Value),
+    /// No value passes: these checks, by index, exclude each other, and each of them is needed.
+    Nothing(Vec<usize>),
+    /// No value that was tried passes, which is no proof.
+    NotProven,
+}
+
+/// Judges the checks of a value that is present.
+pub(crate) fn left(checks: &[&Check]) -> Left {
+    let mut refusals: Vec<Vec<usize>> = Vec::new();
+    for value in values(checks) {
+        let refused = refusing(checks, &value);
+        if refused.is_empty() {
+            return Left::Value(value);
+        }
+        refusals.push(refused);
+    }
+    let core = core_of(&refusals);
+    let chosen: Vec<&Check> = core.iter().filter_map(|at| checks.get(*at).copied()).collect();
+    if is_decided(&chosen) { Left::Nothing(core) } else { Left::NotProven }
+}
+
+/// Whether a value passes all of these checks.
+pub(super) fn passes(checks: &[&Check], value: &Value) -> bool {
+    checks.is_empty() || refusing(checks, value).is_empty()
+}
+
+/// A value that does not pass all of these checks.
+pub(crate) fn refused(checks: &[&Check]) -> Option<Value> {
+    let odd = [json!("example"), json!(1), json!(-1), json!(1_000_000), true.into()];
+    values(checks).into_iter().chain(odd).find(|value| !passes(checks, value))
+}
+
+/// A small set with a member of each of these sets, none of which is empty.
+fn core_of<T: Clone + Ord>(sets: &[Vec<T>]) -> Vec<T> {
+    let mut core: Vec<T> = sets.iter().flatten().cloned().collect();
+    core.sort();
+    core.dedup();
+    // Members of few sets are removed first.
+    let mut order = core.clone();
+    order.sort_by_key(|member| sets.iter().filter(|set| set.contains(member)).count());
+    for member in order {
+        let needed =
+            |set: &Vec<T>| !set.iter().any(|other| *other != member && core.contains(other));
+        if !sets.iter().any(needed) {
+            core.retain(|other| *other != member);
+        }
+    }
+    core
+}
+
+fn refusing(checks: &[&Check], value: &Value) -> Vec<usize> {
+    let text = value.to_string();
+    let Ok(parsed) = Json::parse(&text) else { return Vec::new() };
+    let places = checks.iter().enumerate();
+    places.filter(|(_, check)| !fits(check, &parsed)).map(|(at, _)| at).collect()
+}
+
+/// Whether checks that reject all values that are tried reject every value. Checks see only the kind of a
+/// value that is not a text, and the size of a number.
+pub(crate) fn is_decided(checks: &[&Check]) -> bool {
+    let any = |wanted: &dyn Fn(&Check) -> bool| checks.iter().any(|check| wanted(check));
+    // All admissible values were tried.
+    if any(&|check| check.forbidden || !check.values.is_empty()) {
+        return true;
+    }
+    let most = |check: &Check| check.max_length.into_iter().chain(check.max_bytes).min();
+    let is_time = any(&|check| check.format == Some(Format::DateTime));
+    if any(&|check| check.kind.is_some_and(|kind| kind != FieldType::String))
+        || (is_time && any(&|check| most(check).is_some_and(|most| most < SHORTEST_TIME)))
+    {
+        return true;
+    }
+    let lengths = any(&|check| {
+        check.min_length.is_some() || check.max_length.is_some() || check.max_bytes.is_some()
+    });
+    let longest = checks.iter().filter_map(|check| check.min_length).max().unwrap_or(0);
+    let forms = any(&|check| check.format.is_some());
+    !any(&|check| check.pattern.is_some()) && longest <= LONGEST_TEXT && !(lengths && forms)
+}
+
+/// Values of every kind, the best examples first.
+pub(crate) fn values(checks: &[&Check]) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    let words = checks.iter().flat_map(|check| &check.values);
+    values.extend(words.map(|word| Value::from(word.as_str())));
+    for kind in checks.iter().filter_map(|check| check.kind) {
+        match kind {
+            FieldType::Integer | FieldType::Number => values.extend([3, 4, 5].map(Value::from)),
+            FieldType::Boolean => values.extend([true, false].map(Value::from)),
+            FieldType::Object => values.push(json!({"example": "text"})),
+            FieldType::Array => values.push(json!(["example"])),
+            FieldType::String => {}
+        }
+    }
+    values.extend(texts(checks).into_iter().map(Value::from));
+    values.extend(numbers(checks));
+    values.extend([json!({"example": "text"}), json!(["example"]), true.into(), false.into()]);
+    values.extend([json!(""), json!({}), json!([])]);
+    values
+}
+
+fn texts(checks: &[&Check]) -> Vec<String> {
+    let times = checks.iter().any(|check| check.format == Some(Format::DateTime));
+    let mut texts: Vec<String> = Vec::new();
+    if times {
+        texts.extend([PAST, LATER].map(str::to_owned));
+    }
+    texts.extend(["example", "Other", REASON].map(str::to_owned));
+    let lengths =
+        checks.iter().flat_map(|check| [check.min_length, check.max_length, check.max_bytes]);
+    let lengths: Vec<usize> =
+        lengths.flatten().filter(|length| *length <= LONGEST_TEXT).chain([1]).collect();
+    let patterns = || checks.iter().filter_map(|check| check.pattern.as_ref());
+    for pattern in patterns() {
+        texts.extend([0, 1].iter().chain(&lengths).filter_map(|more| matching(pattern, *more)));
+    }
+    for (one, other) in patterns().flat_map(|one| patterns().map(move |other| (one, other))) {
+        let both = matching(one, 0).zip(matching(other, 0));
+        texts.extend(both.map(|(one, other)| one + &other));
+    }
+    texts.extend(lengths.iter().map(|length| "a".repeat(*length)));
+    texts.extend([PAST, "1"].map(str::to_owned));
+    texts
+}
+
+/// Integers and other numbers at the limits of the ranges.
+fn numbers(checks: &[&Check]) -> Vec<Value> {
+    let ends = checks.iter().flat_map(|check| [check.minimum, check.maximum]).flatten();
+    let whole = |end: f64| [end.ceil(), end.floor()].map(|end| format!("{end:.0}").parse::<i64>());
+    let whole = ends.clone().flat_map(whole).filter_map(Result::ok).map(Value::from);
+    let exact = ends.map(Value::from).filter(Value::is_number);
+    [1, 0, -1].into_iter().map(Value::from).chain(whole).chain(exact).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_has_a_member_of_each_set() {
+        let core =
+            |sets: &[&[u8]]| core_of(&sets.iter().map(|set| set.to_vec()).collect::<Vec<_>>());
+        assert_eq!(core(&[&[1], &[1, 2], &[3, 2]]), [1, 2]);
+        assert_eq!(core(&[&[1, 9], &[2, 9], &[3, 9]]), [9]);
+        assert!(core(&[]).is_empty());
+    }
+}

@@ -1,0 +1,241 @@
+//! Examples of values that pass the checks of a convention.
+
+use jiff::Timestamp;
+use regex_syntax::hir::{Class, Hir, HirKind};
+use serde_json::{Map, Value, json};
+
+use super::fitting::{passes, values};
+use statusgate_core::language::Pattern;
+use statusgate_core::model::{ConditionStatus, Pointer};
+use statusgate_core::policy::convention::{ConditionList, ConditionType, Convention, ReasonRow};
+use statusgate_core::policy::{Check, FieldType, Format};
+
+/// The time at which combinations are judged. Predicates only compare times with each other and with this
+/// one.
+pub(crate) const NOW: &str = "2026-01-10T00:00:00Z";
+/// A time before now.
+pub(crate) const PAST: &str = "2026-01-01T00:00:00Z";
+/// A later time, still before now.
+pub(crate) const LATER: &str = "2026-01-02T00:00:00Z";
+/// A time after now. Clocks do not differ as much.
+pub(crate) const FUTURE: &str = "2027-01-01T00:00:00Z";
+
+/// A plural, a reason and a type that no convention names.
+pub(super) const PLURAL: &str = "others";
+pub(super) const REASON: &str = "Example";
+pub(super) const TYPE: &str = "Example";
+
+/// A condition that only a spec requires.
+pub(crate) const GATE: &str = "ExampleGate";
+
+/// A condition that the spec requires, of a type that the list admits.
+pub(crate) fn gate(list: &ConditionList) -> String {
+    let last = list.types.values().last().filter(|_| list.other_types.is_some());
+    last.map_or_else(|| GATE.to_owned(), ConditionType::sample)
+}
+
+/// Such conditions, and the polarity that the spec sets.
+pub(crate) const GATES: [(&str, &str); 2] =
+    [(GATE, "Positive"), ("ExampleNegativeGate", "Negative")];
+
+const GENERATION: i64 = 5;
+
+/// The longest list in a scene. Real objects may have longer lists.
+pub(super) const LONGEST: usize = 1000;
+
+/// The time this many seconds before now.
+pub(crate) fn ago(seconds: i64) -> Option<Value> {
+    let now: Timestamp = NOW.parse().ok()?;
+    let time = Timestamp::from_second(now.as_second().checked_sub(seconds)?).ok()?;
+    Some(time.to_string().into())
+}
+
+/// The checks of a field.
+pub(super) fn checks_of<'c>(convention: &'c Convention, path: &Pointer) -> Vec<&'c Check> {
+    let fields = convention.fields.iter().filter(|field| *field.path == *path);
+    fields.map(|field| &field.check).collect()
+}
+
+/// An observed generation that passes its checks. The newest one can be smaller or larger.
+pub(crate) fn generation(convention: &Convention, path: &Pointer) -> i64 {
+    let checks = checks_of(convention, path);
+    let least = convention.generation.as_ref().and_then(|rules| rules.minimum);
+    let limits = values(&checks);
+    let mut known =
+        [GENERATION].into_iter().chain(least).chain(limits.iter().filter_map(Value::as_i64));
+    let fits = |number: &i64| Some(*number) >= least && passes(&checks, &(*number).into());
+    known.find(fits).unwrap_or(GENERATION)
+}
+
+/// The checks of a member of a list's elements.
+pub(super) fn checks_of_member<'c>(list: &'c ConditionList, name: &str) -> Vec<&'c Check> {
+    list.checks(name).iter().collect()
+}
+
+fn type_of(checks: &[&Check]) -> Option<FieldType> {
+    checks.iter().find_map(|check| check.kind)
+}
+
+fn is_time(checks: &[&Check]) -> bool {
+    checks.iter().any(|check| check.format == Some(Format::DateTime))
+}
+
+/// Whether the values are numbers, according to the checks or to the values that predicates name.
+pub(super) fn is_number(checks: &[&Check], named: &[Value]) -> bool {
+    match type_of(checks) {
+        Some(kind) => matches!(kind, FieldType::Integer | FieldType::Number),
+        None => named.iter().any(Value::is_number),
+    }
+}
+
+/// Different values, the smallest first. Fewer than `count` if there are no more.
+pub(super) fn several(checks: &[&Check], count: usize, ordered: bool) -> Vec<Value> {
+    let day = |day: usize| format!("2026-01-{day:02}T00:00:00Z");
+    match type_of(checks) {
+        Some(FieldType::Integer | FieldType::Number) => (1..=count).map(Value::from).collect(),
+        Some(FieldType::Boolean) => vec![false.into(), true.into()],
+        // All before now.
+        _ if ordered || is_time(checks) => {
+            (1..=count.min(8)).map(|number| day(number).into()).collect()
+        }
+        _ => {
+            let few = ["one", "two", "three", "four"].map(Value::from);
+            let more = (5..).map(|number| Value::from(format!("value-{number}")));
+            words(checks).chain(few).chain(more).take(count).collect()
+        }
+    }
+}
+
+fn words(checks: &[&Check]) -> impl Iterator<Item = Value> {
+    let words = checks.iter().flat_map(|check| &check.values);
+    words.filter(|word| !word.is_empty()).map(|word| Value::from(word.as_str()))
+}
+
+/// Whether there is provably no value except these.
+pub(super) fn are_all(taken: &[Value], checks: &[&Check]) -> bool {
+    let named = checks.iter().any(|check| !check.values.is_empty());
+    (named || taken.iter().any(Value::is_boolean))
+        && words(checks).all(|word| taken.contains(&word))
+}
+
+/// A value that differs from these and matches none of the patterns. If possible, it passes the checks.
+pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -> Option<Value> {
+    if are_all(taken, checks) {
+        return None;
+    }
+    let numbers = is_number(checks, taken) && !is_time(checks);
+    let numbers = numbers.then_some([3, 4, 5]).into_iter().flatten().map(Value::from);
+    // For most predicates, an empty value is not set.
+    let is_set = |value: &Value| ![json!(""), json!({}), json!([])].contains(value);
+    let matches = |value: &Value| {
+        value.as_str().is_some_and(|text| patterns.iter().any(|pattern| pattern.is_match(text)))
+    };
+    let candidates = numbers.chain(values(checks));
+    let candidates: Vec<Value> = candidates
+        .filter(|value| is_set(value) && !taken.contains(value) && !matches(value))
+        .collect();
+    let passing = candidates.iter().find(|value| passes(checks, value));
+    passing.or_else(|| candidates.first()).cloned()
+}
+
+/// A reason that is none of `taken`: one that the type declares for this status, or an example.
+pub(crate) fn reason(
+    list: Option<&ConditionList>,
+    kind: &str,
+    status: ConditionStatus,
+    taken: &[String],
+) -> String {
+    let goes = |row: &ReasonRow| {
+        let mut of_status = row.expects().filter(|(member, _)| *member == "status");
+        of_status.all(|(_, mut values)| values.any(|value| value == status.name()))
+    };
+    let known = list.and_then(|list| list.find(kind));
+    let mut rows = known.iter().flat_map(|known| &known.reasons);
+    let row = rows.find(|(reason, row)| goes(row) && !taken.contains(reason));
+    row.map_or_else(|| REASON.to_owned(), |(reason, _)| reason.clone())
+}
+
+/// A condition with all members that its list requires.
+pub(crate) fn condition(
+    list: Option<&ConditionList>,
+    kind: &str,
+    status: &str,
+    reason: &str,
+    since: &str,
+) -> Value {
+    let mut condition = Map::new();
+    if !list.is_some_and(ConditionList::is_map) {
+        condition.insert("type".to_owned(), kind.into());
+        condition.insert("status".to_owned(), status.into());
+    }
+    let Some(list) = list else {
+        condition.insert("reason".to_owned(), reason.into());
+        return condition.into();
+    };
+    let time = list.time_member();
+    let knows = |name: &str| match list.members.get(name) {
+        Some(checks) => !checks.iter().any(|check| check.forbidden),
+        None => list.members.is_empty() && !list.is_map(),
+    };
+    if knows("reason") {
+        condition.insert("reason".to_owned(), reason.into());
+    }
+    if knows(time) {
+        condition.insert(time.to_owned(), since.into());
+    }
+    // First the members that the reason determines, then the other required members.
+    let known: Option<&ConditionType> = list.find(kind);
+    let row = known.and_then(|known| known.reasons.get(reason));
+    for (member, values) in row.into_iter().flat_map(ReasonRow::expects) {
+        let first = values.clone().find(|value| !value.is_empty());
+        if let Some(value) = first.filter(|_| member != "status") {
+            condition.insert(member.to_owned(), (*value).into());
+        }
+    }
+    for (member, checks) in list.members.iter() {
+        let required = checks.iter().any(|check| check.required);
+        if required && !condition.contains_key(member) {
+            let checks: Vec<&Check> = checks.iter().collect();
+            condition.extend(other(&checks, &[], &[]).map(|value| (member.clone(), value)));
+        }
+    }
+    condition.into()
+}
+
+/// A text that matches a pattern: a short one, with `more` repetitions of each part that may be repeated.
+pub(crate) fn matching(pattern: &Pattern, more: usize) -> Option<String> {
+    let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
+    let hir = parser.parse(pattern.as_str()).ok()?;
+    let mut text = Vec::new();
+    example_of(&hir, more, &mut text);
+    let text = String::from_utf8(text).ok()?;
+    pattern.is_match(&text).then_some(text)
+}
+
+fn example_of(hir: &Hir, more: usize, text: &mut Vec<u8>) {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => text.extend_from_slice(&literal.0),
+        HirKind::Class(Class::Bytes(class)) => {
+            // The first byte of a class such as "anything but a space" is not printable.
+            let printable = |byte: &u8| {
+                class.ranges().iter().any(|range| (range.start()..=range.end()).contains(byte))
+            };
+            text.extend((b'a'..=b'z').chain(b'!'..=b'~').find(printable));
+        }
+        // The parser does not use Unicode classes.
+        HirKind::Class(Class::Unicode(_)) => {}
+        HirKind::Repetition(repetition) => {
+            let more = u32::try_from(more).unwrap_or(u32::MAX);
+            let count = repetition.min.saturating_add(more);
+            let count = repetition.max.map_or(count, |most| count.min(most));
+            // Only the outermost repetition grows.
+            (0..count).for_each(|_| example_of(&repetition.sub, 0, text));
+        }
+        HirKind::Capture(capture) => example_of(&capture.sub, more, text),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| example_of(part, more, text)),
+        HirKind::Alternation(parts) => {
+            parts.first().into_iter().for_each(|part| example_of(part, more, text));
+        }
+    }
+}

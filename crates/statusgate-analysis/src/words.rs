@@ -1,0 +1,115 @@
+//! Checks, triggers and actions in words.
+
+use indexmap::IndexMap;
+
+use statusgate_core::language::quoted_if_odd;
+pub use statusgate_core::language::{any_of, shortest};
+use statusgate_core::policy::convention::{
+    ConditionType, ReasonRow, Trigger, TriggerWord, Watch, Watched,
+};
+use statusgate_core::policy::{Check, Disposition, FieldType, Format};
+
+/// A check of a field, as a list of short clauses.
+pub fn check(check: &Check) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut say = |condition: bool, text: String| {
+        if condition {
+            words.push(text);
+        }
+    };
+    say(check.required, "required".to_owned());
+    say(check.forbidden, "forbidden".to_owned());
+    say(!check.nullable, "not null".to_owned());
+    if let Some(kind) = check.kind {
+        let plain =
+            kind == FieldType::String && (check.format.is_some() || !check.values.is_empty());
+        say(!plain, kind.to_string());
+    }
+    let values = check.values.iter().map(|value| quoted_if_odd(value));
+    say(!check.values.is_empty(), any_of(values));
+    if let Some(format) = check.format {
+        let format = match format {
+            Format::DateTime => "an RFC 3339 time",
+            Format::Quantity => "a quantity",
+            Format::QualifiedName => "a qualified name",
+        };
+        say(true, format.to_owned());
+    }
+    let mut limit = |what: &str, limit: Option<String>| {
+        say(limit.is_some(), format!("{what} {}", limit.unwrap_or_default()));
+    };
+    limit("at least", check.min_length.map(|least| characters(least, "character")));
+    limit("at most", check.max_length.map(|most| characters(most, "character")));
+    limit("at most", check.max_bytes.map(|most| characters(most, "byte")));
+    limit("at least", check.minimum.map(|least| least.to_string()));
+    limit("at most", check.maximum.map(|most| most.to_string()));
+    limit("it", check.message.as_ref().map(ToString::to_string));
+    // The message of a check describes its pattern.
+    let pattern = check.pattern.as_ref().filter(|_| check.message.is_none());
+    limit("matches", pattern.map(|pattern| format!("`{}`", pattern.as_str())));
+    let mut text = words.join(", ");
+    if text.is_empty() {
+        text.push_str("known");
+    }
+    if check.action() != Disposition::Deny {
+        text.push_str(&format!(" ({})", action(check.action())));
+    }
+    text
+}
+
+fn characters(count: usize, unit: &str) -> String {
+    if count == 1 { format!("{count} {unit}") } else { format!("{count} {unit}s") }
+}
+
+/// `Deny`, as documents spell it.
+pub const fn action(action: Disposition) -> &'static str {
+    match action {
+        Disposition::Disagreement => "Disagreement",
+        Disposition::Deny => "Deny",
+        Disposition::Warn => "Warn",
+        Disposition::Audit => "Audit",
+    }
+}
+
+/// Admissible texts of a member; the empty text also stands for absence.
+pub fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    any_of(texts.map(|text| if text.is_empty() { "absent" } else { text }.to_owned()))
+}
+
+/// The reasons of a type; those that require the same are together.
+pub fn reasons_by_meaning(kind: &ConditionType) -> Vec<(&ReasonRow, Vec<&str>)> {
+    let mut groups: IndexMap<_, (&ReasonRow, Vec<&str>)> = IndexMap::new();
+    for (reason, row) in &kind.reasons {
+        let expects = row.expects().map(|(member, texts)| (member, texts.collect()));
+        let meaning = (expects.collect::<Vec<(&str, Vec<&str>)>>(), action(row.action()));
+        groups.entry(meaning).or_insert((row, Vec::new())).1.push(reason);
+    }
+    groups.into_values().collect()
+}
+
+/// A rule id without the name of its convention.
+pub fn short_id(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, name)| name)
+}
+
+/// The writes that a rule judges.
+pub fn trigger(trigger: &Trigger) -> String {
+    let names = |watched: &[Watched], word: &str| {
+        let names = watched.iter().map(|watched| match watched {
+            Watched::Field(path) => path.field().to_owned(),
+            Watched::Condition(kind) => format!("condition {kind}"),
+        });
+        names.collect::<Vec<_>>().join(word)
+    };
+    match trigger {
+        Trigger::Word(TriggerWord::State) => "every write with it".to_owned(),
+        Trigger::Word(TriggerWord::Introduced) => "writes that introduce it".to_owned(),
+        Trigger::Watch(Watch { moved: Some(watched), .. }) => {
+            format!("writes that change {}", names(watched, " or "))
+        }
+        Trigger::Watch(Watch { co_written, .. }) => {
+            let watched = co_written.as_deref().unwrap_or_default();
+            format!("writes that change {} together", names(watched, " and "))
+        }
+    }
+}

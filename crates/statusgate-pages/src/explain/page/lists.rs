@@ -1,0 +1,82 @@
+//! The lists of conditions on a page.
+
+use super::{Page, off_unless_enabled, requirement};
+use statusgate_analysis::words;
+use statusgate_core::policy::convention::{ConditionList, ConditionType};
+
+impl Page {
+    pub(super) fn condition_list(&mut self, list: &ConditionList) {
+        self.heading(format!("Conditions: {}", list.path.field()));
+        self.list(about(list));
+        let rows = list.members.iter().flat_map(|(member, checks)| {
+            checks.iter().map(move |check| requirement(member, check))
+        });
+        self.table(["member", "requirement", "rule", "source"], rows.collect());
+        let rows = list.types.values().map(|kind| {
+            let polarity = kind.polarity.unwrap_or_default().name().to_owned();
+            [kind.name.clone(), polarity, remarks(kind), kind.meaning.clone(), kind.source.clone()]
+        });
+        self.table(["type", "polarity", "", "meaning", "source"], rows.collect());
+        self.reasons(list);
+        let rows = list.each.iter().map(|rule| {
+            [
+                rule.rule.to_string(),
+                rule.when.0.in_words(),
+                words::action(rule.action).to_owned(),
+                rule.message.to_string(),
+                off_unless_enabled(rule.optional),
+                rule.source.clone(),
+            ]
+        });
+        let head = ["rule about each element", "violated where", "action", "message", "", "source"];
+        self.table(head, rows.collect());
+    }
+
+    fn reasons(&mut self, list: &ConditionList) {
+        let rows = list.types.values().flat_map(|kind| {
+            words::reasons_by_meaning(kind).into_iter().map(|(row, reasons)| {
+                let expects = row.expects();
+                let expects =
+                    expects.map(|(name, texts)| format!("{name} {}", words::texts(texts)));
+                let expects = expects.collect::<Vec<_>>().join(", ");
+                let action = words::action(row.action()).to_owned();
+                let rule = kind.reason_rule.to_string();
+                [kind.name.clone(), reasons.join(", "), expects, action, rule]
+            })
+        });
+        self.table(["type", "reasons", "implies", "action", "rule"], rows.collect());
+    }
+}
+
+/// The properties of a list as a whole.
+fn about(list: &ConditionList) -> Vec<String> {
+    let mut points = Vec::new();
+    if !list.api_versions.is_empty() {
+        let versions = list.api_versions.iter().map(ToString::to_string);
+        points.push(format!("of objects of version {}", words::any_of(versions)));
+    }
+    if list.history.is_some() {
+        points.push("a history: it grows at its end, and what is in it does not change".to_owned());
+    } else if list.is_map() {
+        points.push("the elements are the values of a map, and its keys identify them".to_owned());
+    } else if list.key().is_empty() {
+        points.push("elements have no key".to_owned());
+    }
+    if !list.polarity_from.is_empty() {
+        let paths = list.polarity_from.iter().map(|path| path.field().to_owned());
+        points.push(format!("types of the object's own: {}", words::any_of(paths)));
+    }
+    if !list.source.is_empty() {
+        points.push(format!("source: {}", list.source));
+    }
+    let times = list.transition_time.as_ref().filter(|times| !times.source.is_empty());
+    points.extend(times.map(|times| format!("source of the transition times: {}", times.source)));
+    points
+}
+
+/// What a type has in addition to its polarity.
+fn remarks(kind: &ConditionType) -> String {
+    let mirrored = kind.mirrored.then(|| "its times are those of another object".to_owned());
+    let key = kind.key.as_ref().map(|key| format!("one for each {}", key.join(" and ")));
+    mirrored.into_iter().chain(key).collect::<Vec<_>>().join("; ")
+}
