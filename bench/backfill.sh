@@ -92,7 +92,7 @@ loop() { # MANAGER PATCH
 
 backfill() {
     run backfill "$statusgate" backfill --kubeconfig "$KUBECONFIG" --policies "$work/policy.yaml" --concurrency "$concurrency" \
-        --resume "$work/journal.$RANDOM$RANDOM" >"$work/backfill.out" 2>"$work/backfill.err"
+        >"$work/backfill.out" 2>"$work/backfill.err"
     grep -qE "^bench +Gadget +$objects +0 " "$work/backfill.out" || die "not every object was patched: $(<"$work/backfill.out")"
 }
 
@@ -164,13 +164,15 @@ speed() {
 
 # The peak of a run over many objects, dry and writing.
 memory() {
-    local url peak line count=$((many * 1000)) how
+    local url peak line count=$((many * 1000)) how flags
     start list "$list_server" --objects "$count" --bytes 5000 >"$work/list.url"
     until [[ -s $work/list.url ]]; do pause 0.05; done
     url=$(<"$work/list.url")
     printf '{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "%s"}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}' "$url" >"$work/list.kubeconfig"
-    for how in --dry-run "--resume=$work/many.journal"; do
-        start many "$statusgate" backfill --kubeconfig "$work/list.kubeconfig" --resource vshnredis --output json "$how" >"$work/many.out" 2>"$work/many.err"
+    for how in 'dry run' writing; do
+        flags=(--output json)
+        [[ $how == writing ]] || flags+=(--dry-run)
+        start many "$statusgate" backfill --kubeconfig "$work/list.kubeconfig" --resource vshnredis "${flags[@]}" >"$work/many.out" 2>"$work/many.err"
         # The peak only grows, so the last value counts.
         peak=0
         while line=$(grep VmHWM "/proc/${children[many]}/status" 2>/dev/null); do
@@ -180,7 +182,7 @@ memory() {
         wait "${children[many]}" || die "the run over many objects failed: $(<"$work/many.err")"
         unset 'children[many]'
         [[ $(wc -l <"$work/many.out") -eq $count ]] || die "not every object was processed"
-        awk -v kb="$peak" -v count="$count" -v how="${how%%=*}" 'BEGIN {
+        awk -v kb="$peak" -v count="$count" -v how="$how" 'BEGIN {
             printf "peak of %d objects of 5 KB, %s: %.1f MB (target 60 MB)%s\n", count, how, kb / 1000, (kb > 60000 ? "  MISSED" : "") }'
     done
     stop list

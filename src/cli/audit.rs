@@ -103,7 +103,7 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let survey = args.on.print(policies).await?;
     let mut store = if args.write { Some(Store::find(&survey.cluster).await?) } else { None };
     let plan = args.plan(args.older_than);
-    let total = survey.count(survey.targets.iter(), &plan.query).await;
+    let total = survey.count(&plan.query).await;
     let mut progress = Progress::new("audit", total);
     let mut printed = Ok(());
     let mut on_object = |target: &Target, judged: &Judged<'_>| {

@@ -1,9 +1,8 @@
 //! `statusgate backfill`: sets missing defaults of stored objects, through `/status`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use tokio::sync::watch;
 
 use super::backfill_report::Reporter;
@@ -13,11 +12,11 @@ use super::policies::judging;
 use super::signals::Signals;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use crate::cluster::backfill::{BackfillError, BackfillRun, End, Journal, Plan, Scope, Shard};
-use crate::cluster::{CheckResult, Cluster, Level, precheck};
+use crate::cluster::backfill::{BackfillError, BackfillRun, End, Plan, Shard};
+use crate::cluster::{CheckResult, Level, precheck};
 use crate::files;
 use crate::values;
-use statusgate_core::policy::{PolicySet, Source};
+use statusgate_core::policy::PolicySet;
 
 /// The arguments of `backfill`.
 #[derive(Debug, clap::Args)]
@@ -27,8 +26,8 @@ use statusgate_core::policy::{PolicySet, Source};
                   conditions stays.\n\n\
                   Exit code 0: all objects are up to date (with --dry-run: can be updated). 1: an object \
                   was rejected or failed, or a CRD does not declare a field that has a default. 2: \
-                  backfill failed or was stopped; the report and the journal contain the completed \
-                  writes."
+                  backfill failed or was stopped; the report contains the completed writes. The same \
+                  command continues a stopped run."
 )]
 pub(super) struct Args {
     #[command(flatten)]
@@ -56,11 +55,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE)]
     shard: Shard,
 
-    /// The journal of completed writes. A stopped run continues from it.
-    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
-    resume: Option<PathBuf>,
-
-    /// `table`: findings, then totals. `json`: one line per object; totals on stderr.
+    /// `table`: findings, then totals. `json`: one line per object, as soon as it is processed; totals on
+    /// stderr.
     #[arg(short, long, value_enum, default_value = "table")]
     pub(super) output: Output,
 }
@@ -70,26 +66,21 @@ pub(super) struct Args {
 /// # Errors
 /// When the run ends early.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = files::load_policies_or_examples(&args.on.policies.paths)?;
-    let policies = judging(&sources)?;
+    let policies = judging(&files::load_policies_or_examples(&args.on.policies.paths)?)?;
     let policies = if args.repair { policies.repairing() } else { policies };
-    block_on(backfill(args, &sources, Arc::new(policies)))
+    block_on(backfill(args, Arc::new(policies)))
 }
 
-async fn backfill(
-    args: &Args,
-    sources: &[Source],
-    policies: Arc<PolicySet>,
-) -> anyhow::Result<Outcome> {
+async fn backfill(args: &Args, policies: Arc<PolicySet>) -> anyhow::Result<Outcome> {
     // First of all: from here on, a signal leads to an orderly end.
     let mut stop = watch_signals()?;
     let prepared = tokio::select! {
-        prepared = Prepared::new(args, sources, &policies) => prepared?,
-        Ok(_) = stop.wait_for(|stop| *stop) => return Err(stopped(args)),
+        prepared = Prepared::new(args, &policies) => prepared?,
+        Ok(_) = stop.wait_for(|stop| *stop) => bail!(STOPPED),
     };
-    let Prepared { survey, mut journal, checks, plan, total } = prepared;
+    let Prepared { survey, checks, plan, total } = prepared;
     let mut reporter = Reporter::new(args, Arc::clone(&policies), total);
-    let run = BackfillRun::new(&survey.cluster, policies, plan, &mut journal, &mut reporter, stop);
+    let run = BackfillRun::new(&survey.cluster, policies, plan, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
     conclude(args, &survey.unavailable, end)?;
@@ -100,20 +91,17 @@ async fn backfill(
 /// The state before the first object.
 struct Prepared {
     survey: Survey,
-    journal: Journal,
     checks: Vec<CheckResult>,
     plan: Plan,
     total: Option<u64>,
 }
 
 impl Prepared {
-    async fn new(args: &Args, sources: &[Source], policies: &PolicySet) -> anyhow::Result<Self> {
+    async fn new(args: &Args, policies: &PolicySet) -> anyhow::Result<Self> {
         let survey = args.on.print(policies).await?;
-        let mut journal = open_journal(args, sources, &survey.cluster).await?;
         let mut checks = Vec::new();
         for target in &survey.targets {
             let definition = survey.cluster.definition(target).await?;
-            journal.define(target, definition.uid());
             checks.extend(precheck::schema(policies, target, &definition));
         }
         checks::complain(&checks);
@@ -127,12 +115,11 @@ impl Prepared {
             distrusted: problems.map(|check| check.subject.clone()).collect(),
             clock: time::clock,
         };
-        let left = survey.targets.iter().filter(|target| journal.finished(target).is_none());
+        let objects = survey.count(&plan.query).await;
         // The hash spreads uids evenly over the shards.
-        let total = survey.count(left, &plan.query).await;
-        let total = total.map(|total| total.div_ceil(args.shard.count().into()));
+        let total = objects.map(|objects| objects.div_ceil(args.shard.count().into()));
         checks.extend_from_slice(&survey.gaps);
-        Ok(Self { survey, journal, checks, plan, total })
+        Ok(Self { survey, checks, plan, total })
     }
 }
 
@@ -152,31 +139,11 @@ fn conclude(
         Err(error) => return Err(error.into()),
     };
     if stopped {
-        return Err(self::stopped(args));
+        bail!(STOPPED);
     }
     let groups = unavailable.iter();
     let groups = groups.map(|group| anyhow!("skipped {group}: its server does not respond"));
     fail_with(failures.into_iter().map(anyhow::Error::from).chain(groups))
-}
-
-fn stopped(args: &Args) -> anyhow::Error {
-    let from = args.resume.iter().map(|path| format!(" from {}", path.display()));
-    let from: String = from.collect();
-    anyhow!("stopped before the end; run the same command to continue{from}")
-}
-
-async fn open_journal(
-    args: &Args,
-    sources: &[Source],
-    cluster: &Cluster,
-) -> anyhow::Result<Journal> {
-    let Some(path) = &args.resume else { return Ok(Journal::default()) };
-    let repair = if args.repair { ", with --repair" } else { "" };
-    let objects = format!("{}, shard {}{repair}", args.on.selection.describe(), args.shard);
-    let documents = sources.iter().map(|source| source.text.as_str());
-    let fingerprint = cluster.fingerprint().await?;
-    let scope = Scope::new(cluster.server(), fingerprint, documents, objects);
-    Ok(Journal::open(path, &scope)?)
 }
 
 /// Turns true at the first signal. The second signal ends the process.
@@ -187,7 +154,7 @@ fn watch_signals() -> anyhow::Result<watch::Receiver<bool>> {
         loop {
             signals.next().await;
             if sender.send_replace(true) {
-                // As safe as SIGKILL: the journal has every confirmed write.
+                // As safe as SIGKILL: the next run finds what is left.
                 std::process::exit(2);
             }
             say("stopping after the writes in progress");
@@ -195,3 +162,5 @@ fn watch_signals() -> anyhow::Result<watch::Receiver<bool>> {
     });
     Ok(receiver)
 }
+
+const STOPPED: &str = "stopped before the end; run the same command to continue";

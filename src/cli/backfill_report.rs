@@ -92,7 +92,6 @@ impl Audience for Reporter<'_> {
         let column = match report.outcome {
             Outcome::Patched => PATCHED,
             Outcome::Unchanged => "unchanged",
-            Outcome::Earlier => EARLIER,
             Outcome::Deleted => "deleted",
             Outcome::Rejected(_) => REJECTED,
             Outcome::Failed(_) => FAILED,
@@ -108,12 +107,6 @@ impl Audience for Reporter<'_> {
         }
         self.tick();
         Ok(())
-    }
-
-    fn finished_earlier(&mut self, target: &Target, patched: u64) {
-        *self.totals(target, &target.policies).entry(EARLIER).or_default() += patched;
-        let line = format!("skipped {}: the journal lists it as finished", target.name());
-        self.progress.aside(|| say(line));
     }
 
     fn tick(&mut self) {
@@ -132,14 +125,12 @@ fn sum(totals: &BTreeMap<(String, String), Totals>, column: &str) -> u64 {
 
 const PATCHED: &str = "patched";
 const REPAIRED: &str = "repaired";
-const EARLIER: &str = "earlier";
 const CONFLICTS: &str = "conflicts";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";
 
 /// The columns of the totals.
-const COLUMNS: [&str; 8] =
-    [PATCHED, REPAIRED, "unchanged", EARLIER, "deleted", CONFLICTS, REJECTED, FAILED];
+const COLUMNS: [&str; 7] = [PATCHED, REPAIRED, "unchanged", "deleted", CONFLICTS, REJECTED, FAILED];
 
 /// The changes, one per line, the old value before the new one.
 fn diff(changes: &[ChangedValue]) -> String {
@@ -160,7 +151,6 @@ fn json_line(target: &Target, report: &ObjectReport, policies: &[&str], dry_run:
         Outcome::Patched if dry_run => ("toPatch", None),
         Outcome::Patched => ("patched", None),
         Outcome::Unchanged => ("unchanged", None),
-        Outcome::Earlier => ("earlier", None),
         Outcome::Deleted => ("gone", None),
         Outcome::Rejected(reason) => ("refused", Some(reason)),
         Outcome::Failed(reason) => ("failed", Some(reason)),

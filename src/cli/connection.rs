@@ -101,25 +101,6 @@ impl Selection {
     pub(super) const fn is_partial(&self) -> bool {
         self.selector.is_some() || !self.resources.is_empty() || !self.kinds.is_empty()
     }
-
-    /// A description that is the same for the same selection.
-    pub(super) fn describe(&self) -> String {
-        let sorted = |names: &[String]| {
-            let mut names = names.to_vec();
-            names.sort();
-            (!names.is_empty()).then(|| names.join(" "))
-        };
-        let parts = [
-            ("namespace", self.namespace.clone()),
-            ("selector", self.selector.clone()),
-            ("resources", sorted(&self.resources)),
-            ("kinds", sorted(&self.kinds)),
-        ];
-        let parts =
-            parts.into_iter().filter_map(|(what, names)| Some(format!("{what} {}", names?)));
-        let words: Vec<String> = parts.collect();
-        if words.is_empty() { "everything".to_owned() } else { words.join(", ") }
-    }
 }
 
 /// Runs asynchronous work on one thread. Waking another thread for each response took a fifth of the

@@ -170,7 +170,7 @@ fn readable(
 ) -> (CustomResource, Option<Readable>) {
     let mut kind = resource.readable(policies);
     for (version, program) in kind.iter_mut().flat_map(|kind| &mut kind.versions) {
-        if let Definition::Custom { schema, .. } = Definition::read(definition, version) {
+        if let Definition::Custom(schema) = Definition::read(definition, version) {
             program.schema = schema;
         }
     }

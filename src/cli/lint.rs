@@ -127,8 +127,7 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
 /// A custom resource and the versions that its CustomResourceDefinition defines.
 fn defined(resource: CustomResource, text: &str) -> (CustomResource, Vec<Defined>) {
     let versions = resource.versions.iter().filter_map(|version| {
-        let Definition::Custom { schema, .. } = Definition::read(text.as_bytes(), &version.name)
-        else {
+        let Definition::Custom(schema) = Definition::read(text.as_bytes(), &version.name) else {
             return None;
         };
         Some(Defined {

@@ -60,14 +60,10 @@ impl Survey {
         Ok(Self { cluster, targets, gaps, unavailable })
     }
 
-    /// The number of objects of some targets, if the server reports it.
-    pub(super) async fn count(
-        &self,
-        targets: impl Iterator<Item = &Target>,
-        query: &Query,
-    ) -> Option<u64> {
+    /// The number of objects of the targets, if the server reports it.
+    pub(super) async fn count(&self, query: &Query) -> Option<u64> {
         let mut total = 0;
-        for target in targets {
+        for target in &self.targets {
             // The run itself reports why a target cannot be listed.
             total += self.cluster.count(target, query).await.ok()??;
         }

@@ -27,8 +27,6 @@ pub struct Cluster {
     client: Client,
     server: String,
     version: String,
-    /// DER, as in the kubeconfig.
-    authority: Arc<[Vec<u8>]>,
 }
 
 impl Cluster {
@@ -43,10 +41,9 @@ impl Cluster {
     ) -> Result<Self, ClusterError> {
         let (config, from) = configure(kubeconfig, context).await?;
         let server = config.cluster_url.to_string();
-        let authority = config.root_cert.clone().unwrap_or_default().into();
         let client = Client::try_from(config)
             .map_err(|source| ClusterError::BadConfig { from, source: source.into() })?;
-        let mut cluster = Self { client, server, version: String::new(), authority };
+        let mut cluster = Self { client, server, version: String::new() };
         let what = "ask for the version";
         let version: Info = cluster.read_as(what, "/version", Patience::NONE).await?;
         cluster.version = version.git_version;
@@ -84,11 +81,6 @@ impl Cluster {
     /// A client for one watch.
     pub(super) fn watching(&self) -> Client {
         watch::paced(self.client.clone(), ANSWER_LIMIT)
-    }
-
-    /// The certificate authorities of the kubeconfig. Empty if those of the system apply.
-    pub(super) fn authority(&self) -> &[Vec<u8>] {
-        &self.authority
     }
 
     /// GETs a path and retries temporary failures. `what` describes the request in messages:
@@ -260,7 +252,7 @@ impl Cluster {
 #[cfg(test)]
 impl Cluster {
     pub(super) fn of(client: Client) -> Self {
-        Self { client, server: String::new(), version: String::new(), authority: Arc::default() }
+        Self { client, server: String::new(), version: String::new() }
     }
 }
 

@@ -9,13 +9,8 @@ use statusgate_core::model::Schema;
 /// The definition of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
-    /// A custom resource.
-    Custom {
-        /// `metadata.uid`. It changes when the CRD is deleted and installed again.
-        uid: String,
-        /// The schema of the fields.
-        schema: Schema,
-    },
+    /// A custom resource, with the schema of its fields.
+    Custom(Schema),
     /// Not a custom resource: a built-in kind, or a kind of an aggregated API.
     Other,
     /// A definition that this account may not read, or that is invalid, with the reason.
@@ -49,10 +44,9 @@ impl Definition {
             Ok(document) => document,
             Err(error) => return Self::Unknown(format!("invalid definition: {error}")),
         };
-        let uid = document["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         // In definitions that were created as v1beta1.
         if document["spec"]["preserveUnknownFields"] == true {
-            return Self::Custom { uid, schema: Schema::free() };
+            return Self::Custom(Schema::free());
         }
         let versions = document.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
         let mut versions = versions.into_iter().flatten();
@@ -61,15 +55,7 @@ impl Definition {
         };
         let schema = found.pointer_mut("/schema/openAPIV3Schema").map(Value::take);
         let schema = schema.filter(|schema| !schema.is_null());
-        Self::Custom { uid, schema: schema.map_or_else(Schema::free, Schema::from) }
-    }
-
-    /// The uid of the definition; empty if it has none, or cannot be read.
-    pub fn uid(&self) -> &str {
-        match self {
-            Self::Custom { uid, .. } => uid,
-            Self::Other | Self::Unknown(_) => "",
-        }
+        Self::Custom(schema.map_or_else(Schema::free, Schema::from))
     }
 }
 
@@ -79,11 +65,11 @@ mod tests {
 
     #[test]
     fn a_missing_schema_keeps_everything_and_a_missing_version_is_unknown() {
-        let kept = |uid: &str| Definition::Custom { uid: uid.into(), schema: Schema::free() };
-        let text = r#"{"metadata":{"uid":"u"},"spec":{"versions":[{"name":"v1"}]}}"#;
-        assert_eq!(Definition::read(text.as_bytes(), "v1"), kept("u"));
+        let kept = Definition::Custom(Schema::free());
+        let text = r#"{"spec":{"versions":[{"name":"v1"}]}}"#;
+        assert_eq!(Definition::read(text.as_bytes(), "v1"), kept);
         assert!(matches!(Definition::read(text.as_bytes(), "v2"), Definition::Unknown(_)));
         let text = r#"{"spec":{"preserveUnknownFields":true,"versions":[]}}"#;
-        assert_eq!(Definition::read(text.as_bytes(), "v1"), kept(""));
+        assert_eq!(Definition::read(text.as_bytes(), "v1"), kept);
     }
 }

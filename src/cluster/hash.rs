@@ -1,5 +1,5 @@
 //! FNV-1a. Written out here because the hashes of the standard library may change between releases:
-//! two pods of one Job with different builds must agree on shards, and a journal outlives a build.
+//! two pods of one Job with different builds must agree on shards.
 
 /// 64 bits, for shards and reports.
 pub(super) fn fnv1a_64(bytes: &[u8]) -> u64 {
@@ -8,7 +8,7 @@ pub(super) fn fnv1a_64(bytes: &[u8]) -> u64 {
     })
 }
 
-/// 128 bits, to distinguish uids and documents without storing them.
+/// 128 bits, to distinguish uids without storing them.
 pub(super) fn fnv1a_128(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
         (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)

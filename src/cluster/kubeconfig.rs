@@ -58,8 +58,8 @@ fn without_secrets(error: KubeconfigError) -> Silence {
     }
 }
 
-/// Removes user and password from an address, because errors and journals contain it. client-go
-/// uses them for basic auth, which API servers no longer support since 1.19.
+/// Removes user and password from an address, because errors contain it. client-go uses
+/// them for basic auth, which API servers no longer support since 1.19.
 fn without_user(url: &Uri) -> Result<Uri, Silence> {
     let Some((_, host)) = url.authority().and_then(|whole| whole.as_str().rsplit_once('@')) else {
         return Ok(url.clone());

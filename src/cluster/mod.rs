@@ -24,7 +24,6 @@ mod discovery;
 pub mod doctor;
 mod documents;
 mod error;
-mod fingerprint;
 mod hash;
 mod identity;
 mod kinds;

@@ -60,7 +60,7 @@ pub fn gaps(targets: &Targets) -> Vec<CheckResult> {
 pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<CheckResult> {
     let name = target.name();
     let schema = match definition {
-        Definition::Custom { schema, .. } => schema,
+        Definition::Custom(schema) => schema,
         Definition::Other => {
             let message = "not a custom resource: there is no CustomResourceDefinition to check";
             return vec![CheckResult::ok("schema", name, message)];

@@ -16,8 +16,8 @@ mod support;
 #[path = "../support/wire.rs"]
 mod wire;
 
+mod backfill;
 mod backfill_faults;
-mod backfill_resume;
 mod browser;
 mod chart;
 mod check;

@@ -140,7 +140,7 @@ impl Live {
         let query = self.args.selection.query();
         let plan =
             Plan { query, older_than: None, examples: 0, reports: false, clock: time::clock };
-        let total = survey.count(survey.targets.iter(), &plan.query).await;
+        let total = survey.count(&plan.query).await;
         let (mut objects, mut left_out) = (Vec::new(), 0);
         let mut on_object = |target: &Target, judged: &Judged<'_>| {
             if objects.len() < MAX_OBJECTS {

@@ -1,14 +1,13 @@
 //! Sets the defaults of stored objects: writes the changes of the mutating webhook through `/status`.
 //!
 //! One task lists and judges, which takes microseconds per object; a limited number of others write. The
-//! next page is fetched while the objects of this one are written. Only the one task writes the journal
-//! and the report, so there are no locks, and an object is in the journal before it is reported.
+//! next page is fetched while the objects of this one are written. Only the one task reports, so there are
+//! no locks, and it reports each write when it is confirmed: a killed run lacks at most the reports of the
+//! writes in progress. The next run finds nothing to do for what was written.
 
 mod change;
-mod journal;
 mod judge;
 mod pace;
-mod scope;
 mod shard;
 mod write;
 mod writers;
@@ -19,12 +18,9 @@ use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
 pub use change::ChangedValue;
-pub use journal::{Journal, JournalError};
 pub use judge::{Named, WRITER};
-pub use scope::Scope;
 pub use shard::{Shard, ShardError};
 
 use self::judge::judge;
@@ -64,8 +60,6 @@ pub enum Outcome {
     Patched,
     /// It needs no change.
     Unchanged,
-    /// An earlier run wrote it, according to the journal.
-    Earlier,
     /// It was deleted during the run.
     Deleted,
     /// The API server, a schema or another webhook rejected the patch.
@@ -99,9 +93,6 @@ pub trait Audience {
     /// When the report cannot be written. This ends the run.
     fn object(&mut self, target: &Target, report: &ObjectReport) -> io::Result<()>;
 
-    /// A target is skipped because an earlier run finished it, after it wrote this number of objects.
-    fn finished_earlier(&mut self, _target: &Target, _patched: u64) {}
-
     /// Called regularly, for progress output.
     fn tick(&mut self) {}
 }
@@ -122,9 +113,6 @@ pub enum BackfillError {
     /// The API server rejects all writes.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// The journal cannot be written.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
     /// The report cannot be written.
     #[error("cannot write the report")]
     Report(#[from] io::Error),
@@ -151,15 +139,11 @@ impl BackfillError {
 /// A run.
 pub struct BackfillRun<'a> {
     shared: Arc<Shared>,
-    journal: &'a mut Journal,
     audience: &'a mut dyn Audience,
     writers: Writers,
-    syncing: Option<JoinHandle<Result<(), JournalError>>>,
     failed_in_a_row: u32,
     /// Deleted objects of the current target.
     deleted: u64,
-    /// Rejected and failed objects of the current target.
-    undone: u64,
     /// The resourceVersion of the last written object of the current target.
     version: Option<String>,
 }
@@ -170,7 +154,6 @@ impl<'a> BackfillRun<'a> {
         cluster: &Cluster,
         policies: Arc<PolicySet>,
         plan: Plan,
-        journal: &'a mut Journal,
         audience: &'a mut dyn Audience,
         stop: watch::Receiver<bool>,
     ) -> Self {
@@ -188,12 +171,9 @@ impl<'a> BackfillRun<'a> {
         Self {
             writers: Writers::new(Arc::clone(&shared), concurrency),
             shared,
-            journal,
             audience,
-            syncing: None,
             failed_in_a_row: 0,
             deleted: 0,
-            undone: 0,
             version: None,
         }
     }
@@ -201,17 +181,13 @@ impl<'a> BackfillRun<'a> {
     /// Processes the targets in order. After a failure of one kind, the run continues with the next.
     ///
     /// # Errors
-    /// When the run cannot continue. The journal and the report contain the completed writes.
+    /// When the run cannot continue. The report contains the completed writes.
     pub async fn run(mut self, targets: &[Target]) -> Result<End, BackfillError> {
         let mut end = End::default();
         for target in targets {
-            (self.deleted, self.undone, self.version) = (0, 0, None);
+            (self.deleted, self.version) = (0, None);
             if self.is_stopped() {
                 break;
-            }
-            if let Some(patched) = self.journal.finished(target) {
-                self.audience.finished_earlier(target, patched);
-                continue;
             }
             self.shared.hopeless.send_replace(false);
             let outcome = self.go_over(target).await;
@@ -234,20 +210,11 @@ impl<'a> BackfillRun<'a> {
                         // Writers in progress report the same failure.
                         failure.get_or_insert(error);
                     }
-                    error => {
-                        self.journal.sync()?;
-                        return Err(error);
-                    }
+                    error => return Err(error),
                 }
             }
-            match failure {
-                Some(failure) => end.failures.push(failure),
-                // The next run tries rejected objects again: the schema or the webhook may have changed.
-                None if self.is_stopped() || self.undone > 0 => {}
-                None => self.journal.note_finished(target)?,
-            }
+            end.failures.extend(failure);
         }
-        self.journal.sync()?;
         end.stopped = self.is_stopped();
         Ok(end)
     }
@@ -277,25 +244,12 @@ impl<'a> BackfillRun<'a> {
                     return Ok(());
                 }
             }
-            self.begin_sync().await?;
             while ahead.waits() && !self.writers.are_idle() {
                 self.await_written(target).await?;
                 ahead = ahead.after(self.version.as_deref());
             }
             load = ahead.load();
         }
-        Ok(())
-    }
-
-    /// Syncs the journal to the disk in the background, if no sync is in progress.
-    async fn begin_sync(&mut self) -> Result<(), BackfillError> {
-        if self.syncing.as_ref().is_some_and(|syncing| !syncing.is_finished()) {
-            return Ok(());
-        }
-        if let Some(syncing) = self.syncing.take() {
-            syncing.await??;
-        }
-        self.syncing = self.journal.syncer().map(tokio::task::spawn_blocking);
         Ok(())
     }
 
@@ -329,20 +283,18 @@ impl<'a> BackfillRun<'a> {
         object: Object<'_>,
     ) -> Result<(), BackfillError> {
         let Shared { policies, plan, .. } = &*self.shared;
-        let mut judged = judge(policies, target, object, (plan.clock)());
-        if self.journal.has_patched(target, &judged.report.object.uid) {
-            judged.report.outcome = Outcome::Earlier;
-        } else if judged.patch.is_some() && !plan.dry_run {
-            while self.writers.are_busy() {
-                self.await_written(target).await?;
-            }
-            self.writers.take(Arc::clone(target), judged);
-            return Ok(());
+        let judged = judge(policies, target, object, (plan.clock)());
+        if judged.patch.is_none() || plan.dry_run {
+            return self.record(target, WriteResult { version: None, end: Ok(judged.report) });
         }
-        self.record(target, WriteResult { version: None, end: Ok(judged.report) })
+        while self.writers.are_busy() {
+            self.await_written(target).await?;
+        }
+        self.writers.take(Arc::clone(target), judged);
+        Ok(())
     }
 
-    /// Writes the outcome of an object to the journal and the report.
+    /// Reports the outcome of an object.
     fn record(&mut self, target: &Target, written: WriteResult) -> Result<(), BackfillError> {
         let WriteResult { version, end } = written;
         self.version = version.or_else(|| self.version.take());
@@ -354,10 +306,6 @@ impl<'a> BackfillRun<'a> {
         };
         let outcome = &report.outcome;
         self.deleted += u64::from(*outcome == Outcome::Deleted);
-        self.undone += u64::from(matches!(outcome, Outcome::Rejected(_) | Outcome::Failed(_)));
-        if *outcome == Outcome::Patched && !self.shared.plan.dry_run {
-            self.journal.note_patched(target, &report.object.uid)?;
-        }
         self.audience.object(target, &report)?;
         let Outcome::Failed(reason) = outcome else {
             self.failed_in_a_row = 0;

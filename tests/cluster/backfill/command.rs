@@ -24,13 +24,10 @@ pub(crate) fn json_lines(text: &str) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// The uids that are patched according to a journal.
-pub(crate) fn patched(journal: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(journal).unwrap_or_default();
-    // The last line may be incomplete.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole.lines().filter_map(|line| line.strip_prefix("patched "));
-    lines.filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect()
+/// The uids of the objects that are patched according to a report in JSON.
+pub(crate) fn patched(report: &str) -> Vec<String> {
+    let lines = json_lines(report).into_iter().filter(|line| line["outcome"] == "patched");
+    lines.filter_map(|line| line["uid"].as_str().map(str::to_owned)).collect()
 }
 
 /// A path as an argument.

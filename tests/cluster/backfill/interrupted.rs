@@ -31,27 +31,18 @@ fn two_thousand_objects_are_updated_despite_kills_a_restart_and_a_busy_client() 
         }
         let before = generations(plane).await;
         let folder = plane.folder("interrupted");
-        let journal = file(&folder, "journal");
         let policies = plane.policies();
         let selector = format!("test={LABEL}");
-        let arguments = [
-            "--policies",
-            text(&policies),
-            "--resume",
-            text(&journal),
-            "--selector",
-            &selector,
-            "--qps=500",
-            "--output=json",
-        ];
+        let arguments =
+            ["--policies", text(&policies), "--selector", &selector, "--qps=500", "--output=json"];
         let writer = Writer::start(plane, &written);
 
         let mut logs = Vec::new();
-        for until_patched in [300, 900] {
-            let log = file(&folder, &format!("killed-{until_patched}"));
+        for number in [300, 600] {
+            let log = file(&folder, &format!("killed-{number}"));
             let backfill = start(&log, &plane.kubeconfig(), &arguments);
             until("so many are patched", async || {
-                (patched(&journal).len() >= until_patched).then_some(())
+                (patched(&backfill.log()).len() >= number).then_some(())
             })
             .await;
             backfill.signal("KILL");
@@ -60,8 +51,10 @@ fn two_thousand_objects_are_updated_despite_kills_a_restart_and_a_busy_client() 
         }
         let log = file(&folder, "last");
         let backfill = start(&log, &plane.kubeconfig(), &arguments);
-        until("some more are patched", async || (patched(&journal).len() >= 1200).then_some(()))
-            .await;
+        until("some more are patched", async || {
+            (patched(&backfill.log()).len() >= 300).then_some(())
+        })
+        .await;
         plane.restart().await;
         assert_eq!(backfill.ended(), "0", "{}", backfill.log());
         logs.push(backfill.log());
@@ -69,7 +62,7 @@ fn two_thousand_objects_are_updated_despite_kills_a_restart_and_a_busy_client() 
         assert!(!last.is_empty(), "the client wrote");
 
         every_object_has_its_fields_and_nothing_is_lost(plane, &last).await;
-        no_object_was_written_twice(plane, &before, &logs, &patched(&journal), all).await;
+        no_object_was_written_twice(plane, &before, &logs, all).await;
 
         let versions = versions(plane).await;
         let again = run("backfill", &plane.kubeconfig(), &arguments[..2]);
@@ -80,35 +73,31 @@ fn two_thousand_objects_are_updated_despite_kills_a_restart_and_a_busy_client() 
 }
 
 #[test]
-fn after_a_signal_every_write_is_in_the_journal() {
+fn after_a_signal_every_write_is_in_the_report() {
     in_own_cluster(async |plane| {
         plane.create(GADGET, "signalled", 60, json!({})).await;
         let (folder, policies) = (plane.folder("signalled"), plane.policies());
-        let journal = file(&folder, "journal");
         let arguments = [
             "--policies",
             text(&policies),
-            "--resume",
-            text(&journal),
+            "--output=json",
             "--selector=test=signalled",
             "--qps=20",
         ];
         let backfill = start(&file(&folder, "log"), &plane.kubeconfig(), &arguments);
-        until("some are patched", async || (patched(&journal).len() >= 5).then_some(())).await;
+        until("some are patched", async || (patched(&backfill.log()).len() >= 5).then_some(()))
+            .await;
         backfill.signal("TERM");
         assert_eq!(backfill.ended(), "2", "{}", backfill.log());
-        let told = format!(
-            "stopped before the end; run the same command to continue from {}",
-            text(&journal)
-        );
-        assert!(backfill.log().contains(&told), "{}", backfill.log());
+        let told = "stopped before the end; run the same command to continue\n";
+        assert!(backfill.log().contains(told), "{}", backfill.log());
 
         let gadgets = plane.labelled(GADGET, "signalled").await;
         let written = gadgets.iter().filter(|gadget| gadget["status"]["phase"] == "Unknown");
         let uid = |gadget: &Value| gadget["metadata"]["uid"].as_str().unwrap().to_owned();
-        let noted: HashSet<String> = patched(&journal).into_iter().collect();
-        assert_eq!(written.map(uid).collect::<HashSet<_>>(), noted);
-        assert!(noted.len() < 60, "it was stopped in the middle");
+        let reported: HashSet<String> = patched(&backfill.log()).into_iter().collect();
+        assert_eq!(written.map(uid).collect::<HashSet<_>>(), reported);
+        assert!(reported.len() < 60, "it was stopped in the middle");
     });
 }
 
@@ -135,7 +124,6 @@ async fn no_object_was_written_twice(
     plane: &Plane,
     before: &HashMap<String, i64>,
     logs: &[String],
-    journal: &[String],
     all: usize,
 ) {
     let lines: Vec<Value> = logs.iter().flat_map(|log| json_lines(log)).collect();
@@ -143,14 +131,12 @@ async fn no_object_was_written_twice(
         let lines = lines.iter().filter(|line| line["outcome"] == *outcome);
         lines.filter_map(|line| line["uid"].as_str()).collect()
     };
-    let told = of("patched");
-    let distinct: HashSet<&str> = told.iter().copied().collect();
-    assert_eq!(told.len(), distinct.len(), "an object was told as patched in two runs");
-    let noted: HashSet<&str> = journal.iter().map(String::as_str).collect();
-    assert_eq!(noted.len(), journal.len(), "an object is in the journal twice");
-    // A write that was confirmed during a kill is in no journal and needs nothing in the next run: at most
+    let reported = of("patched");
+    let distinct: HashSet<&str> = reported.iter().copied().collect();
+    assert_eq!(reported.len(), distinct.len(), "an object was reported as patched in two runs");
+    // A write that was confirmed during a kill is in no report and needs nothing in the next run: at most
     // two objects for each writer and kill.
-    assert!(noted.len() <= all && noted.len() + 2 * 16 >= all, "{} of {all}", noted.len());
+    assert!(reported.len() <= all && reported.len() + 2 * 16 >= all, "{} of {all}", reported.len());
     assert_eq!(of("refused"), [""; 0]);
     assert_eq!(of("failed"), [""; 0]);
     let conflicts: u64 = lines.iter().filter_map(|line| line["conflicts"].as_u64()).sum();

@@ -69,10 +69,10 @@ fn a_kind_that_is_removed_during_the_run_is_reported_and_the_rest_is_done() {
             ),
         )
         .unwrap();
-        let journal = file(&folder, "journal");
-        let arguments = ["--policies", text(&policy), "--resume", text(&journal), "--qps=20"];
+        let arguments = ["--policies", text(&policy), "--output=json", "--qps=20"];
         let backfill = start(&file(&folder, "log"), &plane.kubeconfig(), &arguments);
-        until("some are patched", async || (patched(&journal).len() >= 20).then_some(())).await;
+        until("some are patched", async || (patched(&backfill.log()).len() >= 20).then_some(()))
+            .await;
         plane.objects(CRD).delete("fleetings.fleeting.statusgate.dev").await.unwrap();
         assert_eq!(backfill.ended(), "2", "{}", backfill.log());
         let log = backfill.log();
