@@ -2,34 +2,36 @@
 # Measures what a registration costs a real API server: /status patches per second and the CPU of the API server, without a webhook,
 # with the null server and with statusgate.
 #
-#     bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]          also as `make bench-e2e`
+#     bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N] [--fail]          also as `make bench-e2e`
 #
 # Each variant is measured next to the same patches without a webhook, in alternating order, because etcd grows with every patch and slows
 # the later run. Ratios are of these pairs.
 # A missed target is printed, but is not an error. A rejected patch is an error: the hand-written registrations use failurePolicy
-# Fail, so that failed calls are visible. The printed ones have the default, Ignore; the number of reviews shows missing calls.
+# Fail, so that failed calls are visible. The printed ones have the default, Ignore, without --fail; the number of reviews shows missing calls.
 set -euo pipefail
 
 usage() {
     cat <<'USAGE'
-usage: bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]
+usage: bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N] [--fail]
   --seconds N      how long each variant is measured in a round (6)
   --rounds N       how many rounds (6)
   --objects N      how many objects are patched in turn (100)
   --connections N  how many patches are under way at once (8)
+  --fail           the printed registrations have failurePolicy Fail instead of Ignore
 USAGE
 }
 
 # shellcheck source=bench/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-seconds=6 rounds=6 objects=100 connections=8
+seconds=6 rounds=6 objects=100 connections=8 failure=Ignore
 while [[ $# -gt 0 ]]; do
     case $1 in
         --seconds) seconds=$(number "$1" "${2-}") ;;
         --rounds) rounds=$(number "$1" "${2-}") ;;
         --objects) objects=$(number "$1" "${2-}") ;;
         --connections) connections=$(number "$1" "${2-}") ;;
+        --fail) failure=Fail && shift && continue ;;
         -h | --help) usage && exit ;;
         *) usage >&2 && exit 2 ;;
     esac
@@ -91,7 +93,7 @@ registration() {
         printed | every | unread)
             # Exit code 1: the example policies name resources that have no definition here.
             "$statusgate" manifests registrations --crds "$root/deploy/crds/appcat-example.yaml" --url "https://127.0.0.1:${port[$server]}" \
-                --ca-file "$work/certs/ca.crt" --kubernetes-version "$version" 2>"$work/unregistered" \
+                --ca-file "$work/certs/ca.crt" --failure-policy "$failure" --kubernetes-version "$version" 2>"$work/unregistered" \
                 || (($? == 1)) || die "no registrations: $(<"$work/unregistered")"
             return
             ;;
