@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use statusgate::server::admit::admit;
+use statusgate_core::admit::admit;
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::{PolicySet, Source};
 

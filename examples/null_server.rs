@@ -16,7 +16,7 @@ use axum::response::Response;
 use axum::routing::post;
 use clap::Parser;
 use http_body_util::BodyExt;
-use statusgate::server::{self, CertificateSource, ServerSettings};
+use statusgate_server::{CertificateSource, ServerSettings};
 use tikv_jemallocator::Jemalloc;
 
 /// That of `statusgate`, so that the difference is only the judgement.
@@ -50,7 +50,7 @@ async fn main() -> anyhow::Result<()> {
         ..ServerSettings::new(certificate)
     };
     let router = Router::new().route("/mutate", post(answer)).route("/validate", post(answer));
-    server::start_with_router(&settings, router)?.ended().await;
+    statusgate_server::start_with_router(&settings, router)?.ended().await;
     Ok(())
 }
 

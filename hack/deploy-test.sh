@@ -121,7 +121,7 @@ fit_backfill() {
     same "deploy/backfill: who has the rights" "$account ClusterRole statusgate-backfill" \
         "$(ask "$at/ClusterRoleBinding.statusgate-backfill.yaml" '{{range .subjects}}{{.namespace}}/{{.name}}{{end}} {{.roleRef.kind}} {{.roleRef.name}}')"
     same "deploy/backfill: the account of the pods" "$account" "$(ask "$job" '{{.metadata.namespace}}/{{.spec.template.spec.serviceAccountName}}')"
-    grep -qF "\"$(tr / : <<<"system/serviceaccount/$account")\"" "$root/src/cluster/backfill/judge.rs" ||
+    grep -qF "\"$(tr / : <<<"system/serviceaccount/$account")\"" "$root/crates/statusgate-cluster/src/backfill/judge.rs" ||
         bad "deploy/backfill: the account is not the writer that backfill judges for"
     count=$(ask "$job" '{{.spec.completions}}')
     same "deploy/backfill: the number of shards" "Indexed $count $count --shard=\$(JOB_COMPLETION_INDEX)/$count" \

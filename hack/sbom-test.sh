@@ -42,7 +42,7 @@ compare() {
 sbom=$(hack/sbom.sh "$target")
 jq --raw-output '.metadata.component, .components[] | "\(.name) \(.version)"' "$sbom" >"$work/sbom"
 compare "$sbom" "$work/sbom"
-# Our packages are not from a registry: they have no hash and no license.
+# Our packages are not from a registry: they have no hash and, like statusgate, no license.
 jq --exit-status '.bomFormat == "CycloneDX" and all(.components[] | select(.name | startswith("statusgate-") | not); .purl and .licenses and .hashes)' "$sbom" >/dev/null ||
     { echo "sbom-test: a component of $sbom has no purl, license or hash" >&2 && exit 1; }
 

@@ -12,7 +12,7 @@ hack/packages.sh jq
 name=statusgate-$target.cdx
 folder=${CARGO_TARGET_DIR:-target}/sbom
 mkdir -p "$folder"
-# The tool writes next to each Cargo.toml; the list of the root package has the core and its crates. SOURCE_DATE_EPOCH leaves out the random serial number.
+# The tool writes next to each Cargo.toml; the list of the root package has our other packages and their crates. SOURCE_DATE_EPOCH leaves out the random serial number.
 SOURCE_DATE_EPOCH=0 "$cyclonedx" cyclonedx --quiet --format json --spec-version 1.5 --target "$target" --override-filename "$name"
 # The same sources give the same bytes: no time, and the folder that the Dockerfile uses.
 jq --arg root "$PWD" 'del(.metadata.timestamp) | walk(strings |= (split($root) | join("/src")))' "$name.json" >"$folder/$name.json"

@@ -1,7 +1,7 @@
 //! statusgate keeps the `.status` of Kubernetes custom resources true to a *status convention*.
 //!
-//! This package has the edges: the server, the client of the cluster and the commands. The decisions are in
-//! [`statusgate_core`], what is said about conventions in [`statusgate_analysis`] and [`statusgate_pages`]; these do no IO. The way of the data is left to right and never back:
+//! This package is the program: the commands, and the page of `statusgate ui`. Everything else is in packages that know no
+//! command ([`statusgate_core`] decides, [`statusgate_analysis`] proves and [`statusgate_pages`] writes pages and exports, all without IO). Data goes from left to right and never back:
 //!
 //! ```text
 //! bytes ─► server ─► core ─► server ─► bytes
@@ -9,31 +9,10 @@
 //! cluster list ─► cluster ─► core ─► cluster (patch /status)
 //! ```
 //!
-//! | module | holds |
-//! |---|---|
-//! | [`manifests`] | CRDs, webhook registrations and the installation, generated |
-//! | [`files`] | opens files, folders and standard input |
-//! | [`server`] | the HTTPS listener, the handler, the probes |
-//! | [`tls`] | issuing, reading and swapping certificates |
-//! | [`cluster`] | everything that talks to the API server |
-//! | [`manager`] | keeps policies, certificates and registrations in the cluster up to date |
-//! | [`telemetry`] | metrics, logs and traces |
-//! | [`ui`] | the page of `statusgate ui` and its calls |
-//! | `values` | parsers of the values of arguments |
-//! | [`cli`] | one file a command |
-//!
-//! `manifests` is pure, too: no IO, no clock, no async and no Kubernetes client.
+//! Only [`cli`] prints, reads arguments and ends the process; nothing here decides about an object. Begin with [`cli::run`].
 
 pub mod cli;
-pub mod cluster;
-pub mod files;
-pub mod manager;
-pub mod manifests;
-pub mod server;
-pub mod telemetry;
-pub mod tls;
 pub mod ui;
-mod values;
 
 /// The stack of a thread that reads policies. Without optimization, the parser of CEL needs more than 2 MiB, the default of
 /// tokio, for the 20 levels of brackets that it accepts.

@@ -16,12 +16,14 @@ use super::output::stdout;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use crate::cluster::Target;
-use crate::cluster::audit::{AuditError, Findings, Judged, Plan, ReportCounts, Store, audit, json};
-use crate::telemetry::with_causes;
-use crate::values;
+use statusgate_cluster::Target;
+use statusgate_cluster::audit::{
+    AuditError, Findings, Judged, Plan, ReportCounts, Store, audit, json,
+};
+use statusgate_core::causes::with_causes;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
+use statusgate_core::values;
 
 /// The arguments of `audit`.
 #[derive(Debug, clap::Args)]

@@ -12,11 +12,10 @@ use super::policies::judging;
 use super::signals::Signals;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use crate::cluster::backfill::{BackfillError, BackfillRun, End, Plan, Shard};
-use crate::cluster::{CheckResult, Level, precheck};
-use crate::files;
-use crate::values;
+use statusgate_cluster::backfill::{BackfillError, BackfillRun, End, Plan, Shard};
+use statusgate_cluster::{CheckResult, Level, precheck};
 use statusgate_core::policy::PolicySet;
+use statusgate_server::files;
 
 /// The arguments of `backfill`.
 #[derive(Debug, clap::Args)]
@@ -48,7 +47,7 @@ pub(super) struct Args {
     concurrency: u16,
 
     /// The maximum number of requests for single objects per second. 0: no limit.
-    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = values::rate)]
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = rate)]
     qps: f64,
 
     /// Process only part I of N equal parts, starting at 0. Use it to run several processes.
@@ -164,3 +163,11 @@ fn watch_signals() -> anyhow::Result<watch::Receiver<bool>> {
 }
 
 const STOPPED: &str = "stopped before the end; run the same command to continue";
+
+/// Reads a number of requests per second; 0 means no limit.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate == 0.0 || (0.01..=100_000.0).contains(&rate) => Ok(rate),
+        _ => Err("expected a number of requests per second, such as 50 or 0.5".to_owned()),
+    }
+}

@@ -10,8 +10,8 @@ use super::backfill::Args;
 use super::output::{Output, diff_line, stdout};
 use super::progress::Progress;
 use super::{say, table};
-use crate::cluster::backfill::{Audience, ChangedValue, Named, ObjectReport, Outcome};
-use crate::cluster::{Target, object_path};
+use statusgate_cluster::backfill::{Audience, ChangedValue, Named, ObjectReport, Outcome};
+use statusgate_cluster::{Target, object_path};
 use statusgate_core::policy::PolicySet;
 
 /// Counts objects and prints them in a format.
@@ -182,6 +182,7 @@ mod tests {
     use clap::Parser;
     use serde_json::Value;
 
+    use super::super::connection::tests::target;
     use super::*;
 
     #[derive(Parser)]
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn each_json_line_is_one_object() {
         let report = report(Outcome::Rejected("no".to_owned()));
-        let line = json_line(&Target::example("foos"), &report, &["p"], false);
+        let line = json_line(&target("foos", "Foo"), &report, &["p"], false);
         assert_eq!(
             serde_json::from_str::<Value>(&line).unwrap(),
             json!({"outcome": "refused", "reason": "no", "policies": ["p"], "apiVersion": "a.io/v1",
@@ -231,7 +232,7 @@ mod tests {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
         let args = Command::parse_from(["backfill"]).args;
         let reporter = Reporter::new(&args, policies, None);
-        let text = |outcome: Outcome| reporter.text(&Target::example("foos"), &report(outcome));
+        let text = |outcome: Outcome| reporter.text(&target("foos", "Foo"), &report(outcome));
         assert_eq!(text(Outcome::Patched), None);
         assert_eq!(text(Outcome::Unchanged), None);
         assert_eq!(

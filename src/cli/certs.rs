@@ -15,8 +15,8 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 
 use super::{Outcome, time};
-use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem, Validity};
-use crate::values;
+use statusgate_core::values;
+use statusgate_tls::{Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem, Validity};
 
 /// The arguments of `certs`.
 #[derive(Debug, clap::Args)]
@@ -175,8 +175,10 @@ impl Pair {
     /// A certificate of statusgate has its common name; a key belongs to the certificate next to it.
     fn reject_foreign(&self, folder: &Path, name: &str, ours: &str) -> anyhow::Result<()> {
         let certificate = format!("{name}.crt");
-        let subject =
-            self.certificate.as_ref().map(|text| tls::subject(Pem::of(&certificate, text)));
+        let subject = self
+            .certificate
+            .as_ref()
+            .map(|text| statusgate_tls::subject(Pem::of(&certificate, text)));
         let foreign = match subject {
             Some(Some((name, _))) if name == ours => return Ok(()),
             Some(_) => certificate,
@@ -221,7 +223,8 @@ fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
 }
 
 fn ends_after(certificate: &str, now: Timestamp) -> bool {
-    tls::subject(Pem::of("ca.crt", certificate)).is_some_and(|(_, not_after)| not_after > now)
+    statusgate_tls::subject(Pem::of("ca.crt", certificate))
+        .is_some_and(|(_, not_after)| not_after > now)
 }
 
 fn names(args: &Args) -> Vec<String> {

@@ -17,14 +17,14 @@ use super::policies::{Policies, following, mistakes_in_selectors};
 use super::report::{Format, Judged, Located, Report, plural};
 use super::time::Now;
 use super::{Outcome, say};
-use crate::files;
-use crate::manifests::resource::CustomResource;
+use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Review};
 use statusgate_core::model::Writer;
 use statusgate_core::policy::{Diagnostics, PolicySet};
 use statusgate_core::request::{Request, writer};
 use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
+use statusgate_server::files;
 
 /// The arguments of `check`.
 #[derive(Debug, clap::Parser)]

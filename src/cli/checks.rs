@@ -6,7 +6,7 @@ use anstyle::AnsiColor;
 
 use super::output::painted;
 use super::{say, table};
-use crate::cluster::{CheckResult, Level};
+use statusgate_cluster::{CheckResult, Level};
 
 /// Prints problems and warnings on stderr.
 pub(super) fn complain(checks: &[CheckResult]) {

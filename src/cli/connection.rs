@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use crate::cluster::{Cluster, ClusterError, Gap, Query, Target};
-use crate::values;
+use statusgate_cluster::{Cluster, ClusterError, Gap, Query, Target};
+use statusgate_core::values;
 
 /// Where the cluster is.
 #[derive(Clone, Debug, clap::Args)]
@@ -129,8 +129,15 @@ fn is_named(name: &str, target: &Target) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A resource of the group a.io that the first policy selects.
+    pub(crate) fn target(plural: &str, kind: &str) -> Target {
+        let [group, version, plural, kind] = ["a.io", "v1", plural, kind].map(str::to_owned);
+        let (namespaced, status_subresource) = (true, true);
+        Target { group, version, plural, kind, namespaced, status_subresource, policies: vec![0] }
+    }
 
     fn selection(namespace: Option<&str>, resources: &[&str], kinds: &[&str]) -> Selection {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -143,7 +150,7 @@ mod tests {
     }
 
     fn targets() -> Vec<Target> {
-        vec![Target::example("foos"), Target { namespaced: false, ..Target::example("bars") }]
+        vec![target("foos", "Foo"), Target { namespaced: false, ..target("bars", "Bar") }]
     }
 
     fn gaps() -> [Gap; 2] {

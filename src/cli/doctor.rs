@@ -8,7 +8,7 @@ use super::connection::{Connection, block_on};
 use super::in_use::{InUse, PoliciesInUse};
 use super::output::{Output, stdout};
 use super::{Outcome, checks, time};
-use crate::cluster::doctor::Examination;
+use statusgate_cluster::doctor::Examination;
 
 /// The arguments of `doctor`.
 #[derive(Debug, clap::Args)]

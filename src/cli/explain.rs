@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::policies::{compile, rule_ids};
 use super::{Outcome, table};
-use crate::files;
 use statusgate_core::documents::StatusConvention;
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::policy::{PolicySet, Source};
@@ -18,6 +17,7 @@ use statusgate_core::source::tree::near;
 pub(super) use statusgate_pages::calls::unknown;
 use statusgate_pages::explain::Explained;
 use statusgate_pages::explain::{Graph, Page, data, render};
+use statusgate_server::files;
 
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]

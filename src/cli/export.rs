@@ -13,11 +13,13 @@ use super::input::Input;
 use super::plurals::read_definitions;
 use super::policies::Policies;
 use super::{Outcome, fail_with, say};
-use crate::cluster::Definition;
-use crate::manifests::resource::CustomResource;
+use statusgate_cluster::Definition;
+use statusgate_cluster::manifests::resource::CustomResource;
+use statusgate_core::model::Resource;
 use statusgate_core::policy::PolicySet;
+use statusgate_core::policy::convention::Convention;
 use statusgate_core::source::Manifests;
-use statusgate_pages::readers::{Readable, Reader, lua};
+use statusgate_pages::readers::{Program, Readable, Reader, Witness, lua};
 
 /// The commands of `export`.
 #[derive(Debug, Subcommand)]
@@ -97,7 +99,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Some(folder) => {
             for (resource, kind) in &found {
                 let Some(kind) = kind else { continue };
-                for (path, text) in lua::files(kind, &resource.witnesses(&policies)) {
+                for (path, text) in lua::files(kind, &witnesses(resource, &policies)) {
                     write(&folder.join(path), &text)?;
                 }
             }
@@ -168,13 +170,45 @@ fn readable(
     definition: &[u8],
     policies: &PolicySet,
 ) -> (CustomResource, Option<Readable>) {
-    let mut kind = resource.readable(policies);
-    for (version, program) in kind.iter_mut().flat_map(|kind| &mut kind.versions) {
+    let mut versions: Vec<(String, Program)> = programs(&resource, policies)
+        .map(|(resource, _, program)| (resource.version.into(), program))
+        .collect();
+    for (version, program) in &mut versions {
         if let Definition::Custom(schema) = Definition::read(definition, version) {
             program.schema = schema;
         }
     }
-    (resource, kind)
+    let CustomResource { group, kind, plural, .. } = &resource;
+    let (group, kind, plural) = (group.clone(), kind.clone(), plural.clone());
+    let readable = (!versions.is_empty()).then_some(Readable { group, kind, plural, versions });
+    (resource, readable)
+}
+
+/// An object for each clause of the programs of a kind.
+fn witnesses(kind: &CustomResource, policies: &PolicySet) -> Vec<Witness> {
+    let mut known: Vec<Program> = Vec::new();
+    let mut witnesses = Vec::new();
+    for (resource, convention, program) in programs(kind, policies) {
+        if !known.contains(&program) {
+            witnesses.extend(program.witnesses(convention, &resource, &kind.kind));
+            known.push(program);
+        }
+    }
+    witnesses
+}
+
+/// The program of each version with the convention of the first policy that defines health.
+fn programs<'p>(
+    kind: &'p CustomResource,
+    policies: &'p PolicySet,
+) -> impl Iterator<Item = (Resource<'p>, &'p Convention, Program)> {
+    kind.versions.iter().filter_map(move |version| {
+        let subject = kind.subject(version);
+        policies.select(&subject).find_map(|(_, policy)| {
+            let program = Program::of(&policy.convention, &subject.resource)?;
+            Some((subject.resource.clone(), &*policy.convention, program))
+        })
+    })
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

@@ -9,10 +9,10 @@ use super::action::one_of;
 use super::explain;
 use super::policies::rule_ids;
 use super::report::{Judged, Located};
-use crate::files::read_bytes;
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::{Glob, PolicySet};
 use statusgate_core::source::Identity;
+use statusgate_server::files::read_bytes;
 
 /// Which findings to report. The others are counted, but neither printed nor a reason to fail.
 #[derive(Clone, Debug, clap::Args)]

@@ -6,12 +6,12 @@ use anyhow::Context;
 
 use super::connection::Connection;
 use super::policies::judging;
-use crate::cluster::doctor::StoredDocuments;
-use crate::cluster::{Cluster, ClusterError, StoredDocument};
-use crate::files;
-use crate::manager::registry::{Document, DocumentId, Registry};
+use statusgate_cluster::doctor::StoredDocuments;
+use statusgate_cluster::{Cluster, ClusterError, StoredDocument};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::{PolicySet, Source};
+use statusgate_manager::registry::{Document, DocumentId, Registry};
+use statusgate_server::files;
 
 /// Where the policies are.
 #[derive(Clone, Debug, clap::Args)]

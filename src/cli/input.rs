@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use crate::files;
 use statusgate_core::language::Glob;
 use statusgate_core::source::{Diagnostic, Source};
+use statusgate_server::files;
 
 /// Where the manifests are.
 #[derive(Debug, clap::Args)]

@@ -13,12 +13,12 @@ use super::plurals::read_definitions;
 use super::policies::{compile, mistakes_in_selectors};
 use super::report::plural;
 use super::{Outcome, explain, say};
-use crate::cluster::Definition;
-use crate::files;
-use crate::manifests::resource::CustomResource;
-use crate::manifests::selectors::left_out;
 use statusgate_analysis::lint::{self, Kind, Report};
+use statusgate_cluster::Definition;
+use statusgate_cluster::manifests::resource::CustomResource;
+use statusgate_cluster::manifests::selectors::left_out;
 use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
+use statusgate_server::files;
 
 /// The arguments of `lint`.
 #[derive(Debug, clap::Args)]

@@ -6,8 +6,8 @@ use clap::Subcommand;
 
 use super::schema::Kind;
 use super::{Outcome, print};
-use crate::manifests::install::{Installation, Part};
-use crate::manifests::{crds, yaml};
+use statusgate_cluster::manifests::install::{Installation, Part};
+use statusgate_cluster::manifests::{crds, yaml};
 
 /// The commands of `manifests`.
 #[derive(Debug, Subcommand)]
@@ -81,7 +81,8 @@ mod tests {
             ] {
                 let mut line = vec!["install", "--failure-policy=fail", "--certificates", source];
                 line.extend(parts.iter().flat_map(|part| ["--without", part]));
-                let objects = Line::parse_from(line).installation.objects();
+                let installation = Line::parse_from(line).installation.print().unwrap();
+                let objects: Vec<Value> = serde_saphyr::from_multiple(&installation).unwrap();
                 let deployment =
                     objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
                 let arguments = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use anyhow::{anyhow, bail};
 
 use super::{fail_with, say};
-use crate::files;
-use crate::manifests::resource::CustomResource;
+use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_core::language::plural_of_kind;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::request::Served;
 use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, one_line, reason};
+use statusgate_server::files;
 
 /// The plurals of kinds: from CRDs, otherwise guessed.
 #[derive(Debug, Default)]

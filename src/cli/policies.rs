@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use super::{explain, say};
-use crate::files;
-use crate::manifests::resource::CustomResource;
-use crate::manifests::selectors::unserved;
-use crate::server::NO_POLICY;
+use statusgate_cluster::manifests::resource::CustomResource;
+use statusgate_cluster::manifests::selectors::unserved;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::policy::{Diagnostics, Policy, PolicySet, Source};
+use statusgate_server::NO_POLICY;
+use statusgate_server::files;
 
 /// Where the policies are.
 #[derive(Clone, Debug, clap::Args)]

@@ -25,15 +25,17 @@ use super::report::plural;
 use super::signals::Signals;
 use super::time::clock;
 use super::{Outcome, fail_with, say};
-use crate::cluster::Cluster;
-use crate::manifests::registrations::{
-    Address, FailurePolicy, RECORD, RECORDING, RegistrationSettings, recording,
+use statusgate_cluster::Cluster;
+use statusgate_cluster::manifests::registrations::{
+    Address, FailurePolicy, RECORD, RECORDING, RegistrationSettings, https_url, recording,
 };
-use crate::manifests::rules::{gaps, rules};
-use crate::server::{BODY_BYTES, CertificateSource, Running, ServerSettings, start_with_router};
-use crate::tls::{Authority, Validity};
-use crate::values;
+use statusgate_cluster::manifests::rules::{gaps, rules};
 use statusgate_core::policy::PolicySet;
+use statusgate_core::values;
+use statusgate_server::{
+    BODY_BYTES, CertificateSource, Running, ServerSettings, start_with_router,
+};
+use statusgate_tls::{Authority, Validity};
 
 /// The arguments of `record`.
 #[derive(Debug, clap::Args)]
@@ -57,7 +59,7 @@ pub(super) struct Args {
     listen: SocketAddr,
 
     /// Where the API server reaches this address, such as https://192.0.2.1:8443. Default: the address itself.
-    #[arg(long, value_name = "URL", value_parser = values::https_url)]
+    #[arg(long, value_name = "URL", value_parser = https_url)]
     url: Option<String>,
 
     #[command(flatten)]

@@ -11,13 +11,13 @@ use super::action::one_of;
 use super::output::{Output, severity, stdout};
 use super::policies::Policies;
 use super::time::Now;
-use crate::files::read_bytes;
-use crate::server::BODY_BYTES;
-use crate::server::admit::admit;
+use statusgate_core::admit::admit;
 use statusgate_core::engine::Verdict;
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::wire::AdmissionRequest;
+use statusgate_server::BODY_BYTES;
+use statusgate_server::files::read_bytes;
 
 /// The arguments of `review`.
 #[derive(Debug, clap::Args)]
@@ -66,8 +66,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
             table = lines(&policies, request, verdict);
         });
         if reply.status != 200 {
-            let (code, said) = (reply.status.as_u16(), String::from_utf8_lossy(&reply.body));
-            bail!("{name}: {said}: the server answers with HTTP {code}");
+            let said = String::from_utf8_lossy(&reply.body);
+            bail!("{name}: {said}: the server answers with HTTP {}", reply.status);
         }
         match args.output {
             Output::Json => out.write_all(&reply.body)?,

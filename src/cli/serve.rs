@@ -9,10 +9,10 @@ use super::connection::Connection;
 use super::signals::Signals;
 use super::traces::TraceArgs;
 use super::{Outcome, time};
-use crate::files;
-use crate::manager::{self, Manager, ManagerOptions, host_name};
-use crate::server::{self, CertificateSource, Opening, Running, ServerSettings, StartError};
-use crate::telemetry::logs::{self, FilterFile, Format, Logs};
+use statusgate_manager::{Manager, ManagerOptions, host_name};
+use statusgate_server::files;
+use statusgate_server::telemetry::logs::{self, FilterFile, Format, Logs};
+use statusgate_server::{CertificateSource, Opening, Running, ServerSettings, StartError};
 
 /// The arguments of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -131,7 +131,7 @@ async fn serve(args: &Args, settings: ServerSettings) -> anyhow::Result<()> {
             () = signals.next() => return Ok(()),
         }
     } else {
-        (server::start(&settings)?, None)
+        (statusgate_server::start(&settings)?, None)
     };
     let shutdown = running.shutdown();
     let mut ended = pin!(running.ended());
@@ -167,7 +167,7 @@ async fn start_managed(
     }
     let Connection { kubeconfig, context } = &args.connection;
     let (file, context) = (kubeconfig.as_deref(), context.as_deref());
-    let cluster = manager::connect(file, context).await?;
+    let cluster = statusgate_manager::connect(file, context).await?;
     let started = Manager::start(cluster, options, opening, settings, &policies, time::clock);
     let (running, manager) = started.await?;
     Ok((running, Some(manager)))

@@ -3,9 +3,9 @@
 use super::connection::{Connection, Selection};
 use super::policies::Policies;
 use super::{checks, say};
-use crate::cluster::audit::Findings;
-use crate::cluster::{CheckResult, Cluster, Query, Target, precheck};
-use crate::telemetry::with_causes;
+use statusgate_cluster::audit::Findings;
+use statusgate_cluster::{CheckResult, Cluster, Query, Target, precheck};
+use statusgate_core::causes::with_causes;
 use statusgate_core::policy::PolicySet;
 
 /// The flags of audit and backfill: policies, a cluster, and a part of its objects.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-pub(super) use crate::server::now as clock;
+pub(super) use statusgate_server::now as clock;
 
 /// The flag that makes a command's output independent of the clock.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use percent_encoding::percent_decode_str;
 use tokio::runtime::Handle;
 
-use crate::telemetry::traces;
+use statusgate_server::telemetry::traces;
 
 /// Where and how traces are exported.
 #[derive(Clone, Debug, clap::Args)]

@@ -7,10 +7,10 @@ use anyhow::bail;
 
 use super::Outcome;
 use super::connection::{Connection, block_on};
-use crate::cluster::Cluster;
-use crate::manager::replicas::BEAT;
-use crate::manifests::registrations::REGISTRATIONS;
-use crate::values;
+use statusgate_cluster::Cluster;
+use statusgate_cluster::manifests::registrations::REGISTRATIONS;
+use statusgate_core::values;
+use statusgate_manager::replicas::BEAT;
 
 /// The arguments of `uninstall`.
 #[derive(Debug, clap::Args)]

@@ -13,13 +13,13 @@ use super::connection::{Connection, block_on};
 use super::output::{Output, json_lines};
 use super::policies::Policies;
 use super::{NO_REPORT, Outcome, say, time};
-use crate::cluster::{Cluster, Patience, Query, Target};
-use crate::telemetry::with_causes;
-use crate::values;
+use statusgate_cluster::{Cluster, Patience, Query, Target};
+use statusgate_core::causes::with_causes;
 use statusgate_core::engine::{Health, HealthClass, HealthStatus};
 use statusgate_core::model::Object;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{Identity, one_line};
+use statusgate_core::values;
 
 /// The arguments of `wait`.
 #[derive(Debug, clap::Args)]

@@ -29,8 +29,8 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use self::gate::Gate;
-use crate::server::BODY_BYTES;
 use statusgate_pages::calls;
+use statusgate_server::BODY_BYTES;
 
 /// Answers the calls about a cluster ([`calls::OF_CLUSTER`]).
 pub type OfCluster = Arc<dyn Fn(String, Bytes) -> BoxFuture<'static, Vec<u8>> + Send + Sync>;

@@ -11,8 +11,8 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use statusgate::cluster::Target;
-use statusgate::cluster::audit::Judge;
+use statusgate_cluster::Target;
+use statusgate_cluster::audit::Judge;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use statusgate::manifests::crds::crds;
+use statusgate_cluster::manifests::crds::crds;
 
 #[test]
 fn the_custom_resource_definitions_are_as_checked_in() {

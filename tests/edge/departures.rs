@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::routing::any;
 use rustls::pki_types::ServerName;
-use statusgate::server::ServerSettings;
+use statusgate_server::ServerSettings;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;

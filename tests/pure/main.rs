@@ -9,6 +9,8 @@
 
 mod appcat;
 mod calls;
+#[path = "../support/case.rs"]
+mod case;
 mod cel;
 mod extends;
 mod goldens;
@@ -23,7 +25,16 @@ mod messages;
 mod nested_lists;
 mod pointers;
 mod policies;
+mod requests;
+mod reviews;
+#[path = "../support/settings.rs"]
+mod settings;
+#[path = "../support/statuses.rs"]
+mod statuses;
 #[path = "../support/mod.rs"]
 mod support;
+mod too_large;
 mod two_step_writers;
 mod value_ratchet;
+#[path = "../support/wire.rs"]
+mod wire;

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use statusgate::files;
 use statusgate_core::policy::{self, Diagnostics, PolicySet, Source};
+use statusgate_server::files;
 
 /// Keeps only the name of a file, so that snapshots do not depend on the folder of the repository.
 fn source(path: &Path) -> Source {

@@ -1,6 +1,6 @@
 //! Policies that change or are invalid, probes and metrics.
 
-use statusgate::server::{self, StartError};
+use statusgate_server::StartError;
 
 use crate::server::{BROKEN_POLICY, Desk, POLICY, REVIEW, post};
 
@@ -28,16 +28,16 @@ async fn a_start_with_invalid_or_missing_files_names_them() {
     desk.write("broken.yaml", BROKEN_POLICY);
     let mut settings = desk.settings();
     settings.policies = vec![desk.path("broken.yaml")];
-    let error = server::start(&settings).unwrap_err();
+    let error = statusgate_server::start(&settings).unwrap_err();
     assert!(matches!(error, StartError::BrokenPolicies(_)), "{error}");
     assert!(error.to_string().contains("broken.yaml"));
 
     desk.write("tls.key", &desk.issue().key);
-    let error = server::start(&desk.settings()).unwrap_err().to_string();
+    let error = statusgate_server::start(&desk.settings()).unwrap_err().to_string();
     assert!(error.contains("does not belong to the certificate"), "{error}");
 
     std::fs::remove_file(desk.path("tls.crt")).unwrap();
-    let error = server::start(&desk.settings()).unwrap_err().to_string();
+    let error = statusgate_server::start(&desk.settings()).unwrap_err().to_string();
     assert_eq!(error, format!("failed to read {}", desk.path("tls.crt").display()));
 }
 

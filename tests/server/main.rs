@@ -1,5 +1,5 @@
-//! The server: its answers to bytes, then real sockets with TLS, limits, reloads, shutdown and traces. The tests of
-//! `program` run the program; the others run the server in this process.
+//! The server: real sockets with TLS, limits, reloads, shutdown and traces. The tests of `program` run the program; the others
+//! run the server in this process.
 
 #![expect(
     clippy::expect_used,
@@ -8,25 +8,14 @@
     reason = "tests, and their helpers too"
 )]
 
-#[path = "../support/case.rs"]
-mod case;
 #[path = "../support/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part of it")]
 mod server;
-#[path = "../support/settings.rs"]
-mod settings;
-#[path = "../support/statuses.rs"]
-mod statuses;
 #[path = "../support/mod.rs"]
 mod support;
-#[path = "../support/wire.rs"]
-mod wire;
 
 mod metrics;
 mod own_status;
-mod requests;
-mod reviews;
-mod too_large;
 
 mod certificates;
 mod files;

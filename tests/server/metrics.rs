@@ -5,10 +5,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use statusgate::telemetry::{Count, Declared, Metrics, Scrape};
 use statusgate_core::engine::{Action, Change, StatusChange, StatusWrite, decide};
 use statusgate_core::model::{Object, Resource, Subject, Webhook};
 use statusgate_core::policy::PolicySet;
+use statusgate_server::telemetry::{Count, Declared, Metrics, Scrape};
 
 use crate::server::{Desk, POLICY, Served, post};
 use crate::support::Write;

@@ -3,11 +3,11 @@
 use crate::support::{NOW, Write, following};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use statusgate::manager::conditions::{DocumentState, Registered, ReplicaEntry, Status, seconds};
-use statusgate::manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
-use statusgate::manifests::coverage::Coverage;
+use statusgate_cluster::manifests::coverage::Coverage;
 use statusgate_core::kstatus::compute;
 use statusgate_core::model::Json;
+use statusgate_manager::conditions::{DocumentState, Registered, ReplicaEntry, Status, seconds};
+use statusgate_manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
 
 /// A document in the cluster.
 struct Stored {

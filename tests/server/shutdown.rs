@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use statusgate::server::End;
+use statusgate_server::End;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 

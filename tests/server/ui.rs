@@ -164,7 +164,7 @@ async fn calls_have_limits() {
     let host = page.host();
     assert_eq!(page.get("/calls/judge").await.status, 405);
     assert_eq!(page.get("/../Cargo.toml").await.status, 404);
-    let large = " ".repeat(statusgate::server::BODY_BYTES + 1);
+    let large = " ".repeat(statusgate_server::BODY_BYTES + 1);
     assert_eq!(page.ask("POST", "/calls/judge", &host, &large).await.status, 413);
     let answer = page.ask("POST", "/calls/judge", &host, "{").await;
     let answer: Value = serde_json::from_slice(&answer.body).unwrap();

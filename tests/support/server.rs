@@ -10,8 +10,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
-use statusgate::server::{self, CertificateSource, Running, ServerSettings};
-use statusgate::tls::{Authority, Issued, Validity};
+use statusgate_server::{CertificateSource, Running, ServerSettings};
+use statusgate_tls::{Authority, Issued, Validity};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -71,7 +71,7 @@ impl Desk {
     pub(crate) async fn start(&self, change: impl FnOnce(&mut ServerSettings)) -> Served<'_> {
         let mut settings = self.settings();
         change(&mut settings);
-        Served { desk: self, running: server::start(&settings).unwrap() }
+        Served { desk: self, running: statusgate_server::start(&settings).unwrap() }
     }
 
     pub(crate) async fn start_with(
@@ -81,7 +81,7 @@ impl Desk {
     ) -> Served<'_> {
         let mut settings = self.settings();
         change(&mut settings);
-        let running = server::start_with_router(&settings, router).unwrap();
+        let running = statusgate_server::start_with_router(&settings, router).unwrap();
         Served { desk: self, running }
     }
 

@@ -5,7 +5,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use statusgate::server::admit::{Reply, admit};
+use statusgate_core::admit::{Reply, admit};
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 

@@ -15,10 +15,14 @@
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
 //! | [`request`] | the request for which a manifest is judged |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
+//! | [`admit`] | a review as bytes to its answer as bytes: [`admit::admit`] |
+//! | [`values`], [`causes`] | what all commands share: values of arguments, and errors in one line |
 //!
 //! The crate is pure: no IO, no clock, no async and no Kubernetes client. Its Cargo.toml names none of
 //! their crates, and it compiles for `wasm32-unknown-unknown` (`make wasm`).
 
+pub mod admit;
+pub mod causes;
 pub mod documents;
 pub mod engine;
 pub mod kstatus;
@@ -27,4 +31,5 @@ pub mod model;
 pub mod policy;
 pub mod request;
 pub mod source;
+pub mod values;
 pub mod wire;

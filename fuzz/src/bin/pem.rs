@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use statusgate::tls::{Authority, Bundle, ClientAuthorities, Pem, subject};
+use statusgate_tls::{Authority, Bundle, ClientAuthorities, Pem, subject};
 
 fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
     statusgate_fuzz::run(data, || read(data));

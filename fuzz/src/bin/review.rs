@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use serde_json::de::from_str;
 use serde_json::value::RawValue;
-use statusgate::server::admit::admit;
+use statusgate_core::admit::admit;
 use statusgate_core::engine::Finding;
 use statusgate_core::model::{Json, Object, Operation, Webhook, same_instant};
 use statusgate_core::policy::{PolicySet, Source};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::output::severity;
 use super::super::report::{by_action, plural};
 use super::super::table;
-use crate::cluster::audit::{Findings, Reason, Row, RuleSums};
+use statusgate_cluster::audit::{Findings, Reason, Row, RuleSums};
 use statusgate_core::engine::{Action, HealthStatus};
 use statusgate_core::source::one_line;
 

@@ -11,13 +11,14 @@ use super::super::signals::Signals;
 use super::super::survey::{Survey, SurveyArgs};
 use super::super::{Outcome, time};
 use super::Args;
-use crate::cluster::CheckResult;
-use crate::cluster::audit::{Findings, ReportCounts, Row, Store, audit};
-use crate::server::{ProbePort, Readiness};
-use crate::telemetry::logs::{self, Format, Logs};
-use crate::telemetry::{AuditGauge, AuditMetrics, GaugeLabels, with_causes};
+use statusgate_cluster::CheckResult;
+use statusgate_cluster::audit::{Findings, ReportCounts, Row, Store, audit};
+use statusgate_core::causes::with_causes;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
+use statusgate_server::telemetry::logs::{self, Format, Logs};
+use statusgate_server::telemetry::{AuditGauge, AuditMetrics, GaugeLabels};
+use statusgate_server::{ProbePort, Readiness};
 
 /// Audits until a signal arrives.
 pub(super) fn run(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
@@ -248,7 +249,7 @@ const LASTING: Duration = Duration::from_secs(600);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::Scrape;
+    use statusgate_server::telemetry::Scrape;
 
     #[test]
     fn gaps_and_unjudged_objects_are_exposed_without_any_object() {

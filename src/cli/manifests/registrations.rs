@@ -8,12 +8,13 @@ use super::super::connection::{Connection, block_on};
 use super::super::plurals::read_crds;
 use super::super::policies::Policies;
 use super::super::{Outcome, print, say};
-use crate::manifests::registrations::{
-    Address, Calls, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
+use statusgate_cluster::manifests::registrations::{
+    Address, Calls, FailurePolicy, RegistrationSettings, has_match_conditions, https_url,
+    registrations,
 };
-use crate::manifests::rules::gaps;
-use crate::manifests::yaml;
-use crate::values;
+use statusgate_cluster::manifests::rules::gaps;
+use statusgate_cluster::manifests::yaml;
+use statusgate_core::values;
 
 /// The arguments of `manifests registrations`.
 #[derive(Debug, clap::Args)]
@@ -48,7 +49,7 @@ pub(in crate::cli) struct Args {
     service: String,
 
     /// The address of a server outside the cluster, such as https://127.0.0.1:8443, instead of the Service.
-    #[arg(long, value_name = "URL", value_parser = values::https_url, conflicts_with = "service")]
+    #[arg(long, value_name = "URL", value_parser = https_url, conflicts_with = "service")]
     url: Option<String>,
 
     /// The PEM certificates for caBundle. Default: none, cert-manager or statusgate adds them.

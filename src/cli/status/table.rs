@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::super::report::plural;
 use super::super::table;
 use super::Record;
-use crate::cluster::object_path;
+use statusgate_cluster::object_path;
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::model::shortened;
 use statusgate_core::source::{Identity, one_line};

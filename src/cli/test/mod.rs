@@ -21,7 +21,6 @@ use super::output::{diff_line, painted, stdout};
 use super::policies::{following, rule_ids};
 use super::report::{junit, plural};
 use super::{Outcome, say};
-use crate::files::open;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::documents::suite::{self, CaseWriter, ExpectedFinding};
 use statusgate_core::engine;
@@ -30,6 +29,7 @@ use statusgate_core::policy::{Diagnostic, Diagnostics, PolicySet, Source};
 use statusgate_core::request::{Request, Served, Unfit, writer};
 use statusgate_core::source::tree::{self, Node, Problems, Span, near};
 use statusgate_core::source::{Place, json_at, one_line, reason};
+use statusgate_server::files::open;
 
 /// The arguments of `test`.
 #[derive(Debug, clap::Args)]

@@ -13,11 +13,11 @@ use super::super::in_use::InUse;
 use super::super::survey::Survey;
 use super::super::time;
 use super::Args;
-use crate::cluster::audit::{Judge, Judged, Plan, audit, json};
-use crate::cluster::doctor::Examination;
-use crate::cluster::{Patience, StoredDocument, Target};
-use crate::telemetry::with_causes;
 use crate::ui::OfCluster;
+use statusgate_cluster::audit::{Judge, Judged, Plan, audit, json};
+use statusgate_cluster::doctor::Examination;
+use statusgate_cluster::{Patience, StoredDocument, Target};
+use statusgate_core::causes::with_causes;
 
 /// The cluster that `ui` shows.
 pub(super) struct Live {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use statusgate::cluster::Cluster;
-use statusgate::manager::documents::Documents;
-use statusgate::manager::exchange::{Exchange, Replica};
-use statusgate::manager::{Context, ManagerOptions};
-use statusgate::server::PolicyStore;
-use statusgate::telemetry::{Metrics, Scrape};
+use statusgate_cluster::Cluster;
 use statusgate_core::policy::PolicySet;
+use statusgate_manager::documents::Documents;
+use statusgate_manager::exchange::{Exchange, Replica};
+use statusgate_manager::{Context, ManagerOptions};
+use statusgate_server::PolicyStore;
+use statusgate_server::telemetry::{Metrics, Scrape};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 

@@ -8,11 +8,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::json;
-use statusgate::manager::documents::Documents;
-use statusgate::manager::review::reviewer;
-use statusgate::server::{CertificateSource, Opening, ServerSettings};
-use statusgate::tls::{Authority, Validity};
 use statusgate_core::policy::Source;
+use statusgate_manager::documents::Documents;
+use statusgate_manager::review::reviewer;
+use statusgate_server::{CertificateSource, Opening, ServerSettings};
+use statusgate_tls::{Authority, Validity};
 
 use super::following::{convention, policy};
 use super::replica::context;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
-use statusgate::manifests::crds::crds;
+use statusgate_cluster::manifests::crds::crds;
 use tokio::runtime::Runtime;
 
 use super::leash::lines;

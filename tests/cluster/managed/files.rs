@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use statusgate::tls::{Authority, Validity};
+use statusgate_tls::{Authority, Validity};
 
 use super::replica::Installation;
 use super::writes::writers;

@@ -10,13 +10,13 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client};
-use statusgate::manager::certificates::Certificates;
-use statusgate::manager::exchange::Exchange;
-use statusgate::manager::replicas::Replicas;
-use statusgate::manager::{Context, ManagerOptions};
-use statusgate::telemetry::Metrics;
-use statusgate::tls::{Bundle, Pem};
 use statusgate_core::policy::PolicySet;
+use statusgate_manager::certificates::Certificates;
+use statusgate_manager::exchange::Exchange;
+use statusgate_manager::replicas::Replicas;
+use statusgate_manager::{Context, ManagerOptions};
+use statusgate_server::telemetry::Metrics;
+use statusgate_tls::{Bundle, Pem};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -127,7 +127,7 @@ impl Place {
 
     async fn replica(&self, cluster: &Cluster, name: &str) -> Replica {
         let kubeconfig = cluster.plane().kubeconfig();
-        let connected = statusgate::cluster::Cluster::connect(Some(&kubeconfig), None);
+        let connected = statusgate_cluster::Cluster::connect(Some(&kubeconfig), None);
         let connected = connected.await.expect("a connection");
         let exchange =
             Arc::new(Exchange::new(watch::Sender::new(Arc::new(PolicySet::compile(&[]).unwrap()))));
