@@ -58,9 +58,9 @@ fn move_below_spec(document: &mut Node, problems: &Problems) {
         None => return,
     };
     let Some(entries) = document.entries_mut() else { return };
-    let is_misplaced =
-        |(key, _): &mut (Key, Node)| property(schema.solid(&schema.root), &key.name).is_some();
-    let misplaced: Vec<_> = entries.extract_if(.., is_misplaced).collect();
+    let misplaced: Vec<_> = entries
+        .extract_if(.., |(key, _)| property(schema.solid(&schema.root), &key.name).is_some())
+        .collect();
     for (key, _) in &misplaced {
         let message = format!("unknown key \"{}\"", key.name);
         problems.report_with_help(&key.span, message, Some("move it below \"spec\"".to_owned()));
@@ -104,10 +104,9 @@ impl Validator<'_> {
                 false
             }
             Value::Map(entries) => {
-                let known = |choice: &&Subschema| {
+                let best = fitting.into_iter().max_by_key(|choice| {
                     entries.iter().filter(|(key, _)| property(choice, &key.name).is_some()).count()
-                };
-                let best = fitting.into_iter().max_by_key(known);
+                });
                 best.is_some_and(|best| self.mapping(&node.span, entries, best))
             }
             Value::List(items) => {
@@ -139,9 +138,8 @@ impl Validator<'_> {
             }
             _ => text(self.schema.solid(schema), "x-help"),
         };
-        let help = help.map(str::to_owned);
         let message = format!("this must be {wanted}, it is {found}{hint}");
-        self.problems.report_with_help(&node.span, message, help);
+        self.problems.report_with_help(&node.span, message, help.map(str::to_owned));
     }
 
     /// Whether a list has the items that it needs.
@@ -199,8 +197,7 @@ impl Validator<'_> {
             if !inherits || name == Some(key) {
                 self.problems.report(span, format!("missing required key \"{key}\""));
             }
-            let value = property(part, key).map(|schema| self.placeholder(schema));
-            entries.extend(value.map(|value| (Key::placeholder(key), value)));
+            entries.extend(self.missing(part, key));
         }
         entries.retain_mut(|(key, node)| {
             let named = parts.iter().find_map(|part| property(part, &key.name));
@@ -232,8 +229,8 @@ impl Validator<'_> {
         }
         if fitting.iter().all(|choice| words(choice).next().is_some()) {
             let found = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let supported: Vec<&str> = supported.iter().filter_map(|word| word.as_str()).collect();
-            self.problems.unknown(span, "value", &found, supported.into_iter());
+            let words = supported.iter().filter_map(|word| word.as_str());
+            self.problems.unknown(span, "value", &found, words);
             return false;
         }
         let error = fitting.iter().find_map(|choice| {
@@ -285,12 +282,14 @@ impl Validator<'_> {
                 Value::List(needed.map(|item| self.placeholder(item)).into_iter().collect())
             }
             Some("object") => {
-                let entry =
-                    |key| Some((Key::placeholder(key), self.placeholder(property(schema, key)?)));
-                Value::Map(required(schema).filter_map(entry).collect())
+                Value::Map(required(schema).filter_map(|key| self.missing(schema, key)).collect())
             }
             _ => Value::Null,
         })
+    }
+
+    fn missing(&self, schema: &Subschema, key: &str) -> Option<(Key, Node)> {
+        Some((Key::placeholder(key), self.placeholder(property(schema, key)?)))
     }
 }
 
@@ -363,7 +362,7 @@ fn types(schema: &Subschema) -> Vec<&str> {
 }
 
 fn is_type(schema: &Subschema, value: &Value) -> bool {
-    let is = |name: &str| match value {
+    types(schema).into_iter().any(|name| match value {
         Value::Null => false,
         Value::Bool(_) => name == "boolean",
         Value::Integer(_) => matches!(name, "integer" | "number"),
@@ -371,8 +370,7 @@ fn is_type(schema: &Subschema, value: &Value) -> bool {
         Value::String(_) => name == "string",
         Value::List(_) => name == "array",
         Value::Map(_) => name == "object",
-    };
-    types(schema).into_iter().any(is)
+    })
 }
 
 fn called(name: &str) -> &'static str {

@@ -79,12 +79,11 @@ impl<'s> Merge<'s> {
 
     /// The value of a key.
     pub(crate) fn key(self, name: &str) -> Self {
-        let value = |choice: &'s Subschema| {
+        let part = self.choices().into_iter().find_map(|choice| {
             let named = choice.get("properties").and_then(|properties| properties.get(name));
             named.or_else(|| choice.get("additionalProperties"))
-        };
-        let part = self.choices().into_iter().find_map(value).unwrap_or(&Json::Null);
-        Self { part, ..self }
+        });
+        Self { part: part.unwrap_or(&Json::Null), ..self }
     }
 
     /// An item of a list, or of a list that one item can stand for.
@@ -172,14 +171,12 @@ fn allow_null(schema: &mut Map<String, Value>) {
     }
     let name = schema.get("x-name").and_then(Value::as_str).map(str::to_owned);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        let inherited = |key: &str, property: &Value| {
-            name.as_deref() != Some(key) && property.get("x-own").is_none()
+        for (key, property) in properties {
+            if name.as_ref() != Some(key) && property.get("x-own").is_none()
                 || property.get("x-off").is_some()
-        };
-        for (_, property) in
-            properties.iter_mut().filter(|(key, property)| inherited(key, property))
-        {
-            *property = or_null(property);
+            {
+                *property = or_null(property);
+            }
         }
         schema.insert("required".to_owned(), name.into_iter().collect());
     }

@@ -30,17 +30,16 @@ pub(crate) fn change_contradicts_phase(
     let Some(rules) = &convention.phase else { return false };
     let before = Facts { phase: after.phase, ..*before };
     let contradicted = |facts| contradicted(rules, facts).is_some();
-    let newly_violated = |rule: &Rule| {
-        let violated = |facts: &Facts<'_, '_>| {
-            let list = rule.list.as_deref();
-            let list = list.and_then(|path| convention.list_at(path, &facts.resource.version));
-            let facts = list.map_or(*facts, |list| facts.reading(list.for_predicates()));
-            facts.ask(&rule.when) == Truth::True
-        };
-        violated(after) && !violated(&before) && !violated(&Facts { phase: None, ..*after })
+    let violated = |rule: &Rule, facts: &Facts<'_, '_>| {
+        let version = &facts.resource.version;
+        let list = rule.list.as_ref().and_then(|path| convention.list_at(path, version));
+        let facts = list.map_or(*facts, |list| facts.reading(list.for_predicates()));
+        facts.ask(&rule.when) == Truth::True
     };
-    let mut denying = convention.rules.iter().filter(|rule| rule.action.can_deny());
-    (contradicted(after) && !contradicted(&before)) || denying.any(|rule| newly_violated(rule))
+    let denying = convention.rules.iter().filter(|rule| rule.action.can_deny());
+    let mut violating = denying.filter(|rule| violated(rule, after) && !violated(rule, &before));
+    (contradicted(after) && !contradicted(&before))
+        || violating.any(|rule| !violated(rule, &Facts { phase: None, ..*after }))
 }
 
 /// The message about a contradicted phase. It changes only with the state.
@@ -54,25 +53,16 @@ pub fn reason(phase: &PhaseValue, facts: &Facts<'_, '_>) -> String {
 /// nothing.
 pub fn repaired<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p str> {
     let holds = |predicate| facts.ask(predicate) == Truth::True;
-    let by_evidence = rules
-        .phases
-        .iter()
-        .filter(|phase| phase.sufficient.as_ref().is_some_and(holds))
-        .find(|phase| admits(facts, phase));
-    let by_steps = || {
-        rules
-            .repair
-            .iter()
-            .filter(|step| step.when.as_ref().is_none_or(holds))
-            .filter_map(|step| match step.to.as_str() {
-                REQUESTED => rules.find(facts.phase?),
-                STORED => rules.find(facts.old_phase?),
-                name => rules.find(name),
-            })
-            .find(|phase| admits(facts, phase))
-    };
-    let found = by_evidence.or_else(by_steps).map(|phase| phase.name.as_str());
-    found.or(rules.default.as_deref())
+    let by_evidence =
+        rules.phases.iter().filter(|phase| phase.sufficient.as_ref().is_some_and(holds));
+    let steps = rules.repair.iter().filter(|step| step.when.as_ref().is_none_or(holds));
+    let by_steps = steps.filter_map(|step| match step.to.as_str() {
+        REQUESTED => rules.find(facts.phase?),
+        STORED => rules.find(facts.old_phase?),
+        name => rules.find(name),
+    });
+    let found = by_evidence.chain(by_steps).find(|phase| admits(facts, phase));
+    found.map(|phase| phase.name.as_str()).or(rules.default.as_deref())
 }
 
 /// The decision about the phase of an object.

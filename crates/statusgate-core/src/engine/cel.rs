@@ -119,15 +119,15 @@ pub fn holds(
     context.set_variable_resolver(&variables);
     let answer = catch_unwind(AssertUnwindSafe(|| {
         let value = Value::resolve_val(&expression.tree, &context).map_err(|error| why(&error))?;
-        let kind = || format!("its result is {}, not true or false", value.get_type().name());
-        value.downcast_ref::<CelBool>().map(|answer| *answer.inner()).ok_or_else(kind)
+        let answer = value.downcast_ref::<CelBool>().map(|answer| *answer.inner());
+        answer
+            .ok_or_else(|| format!("its result is {}, not true or false", value.get_type().name()))
     }));
     // A result after the last step is incomplete.
     if budget.is_exhausted() {
         return Err(exhausted());
     }
-    let answer = answer.unwrap_or_else(|_| Err("the evaluator failed".to_owned()));
-    answer.map_err(Unknown::from)
+    answer.unwrap_or_else(|_| Err("the evaluator failed".to_owned())).map_err(Unknown::from)
 }
 
 /// CEL's standard library, and our functions.
@@ -295,9 +295,10 @@ impl Converter<'_> {
         if let Some(generation) = metadata.generation {
             members.insert("generation".into(), self.one(CelInt::from(generation))?);
         }
-        let wants = |name: &str| part.is_none_or(|part| part.covers(&[name]));
         for (name, map) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
-            if let Some(map) = wants(name).then(|| map.tree()).flatten() {
+            if part.is_none_or(|part| part.covers(&[name]))
+                && let Some(map) = map.tree()
+            {
                 let inside = part.and_then(|part| part.members.get(name));
                 members.insert(name.into(), self.value(map, inside)?);
             }
@@ -383,12 +384,11 @@ type Members<'v> = HashMap<CelMapKey<'v>, Box<dyn Val + 'v>>;
 
 /// The text of an error. It depends only on the object.
 fn why(error: &ExecutionError) -> String {
-    let operator = |name: &str| name.trim_matches(['_', '@']).replace("[_]", "[…]");
     match error {
         ExecutionError::NoSuchKey(name) => format!("there is no {}", quoted(name)),
         ExecutionError::NoSuchOverload(overload) => {
-            let (name, types) = (operator(overload.function()), overload.argument_types());
-            match (name.as_str(), types) {
+            let name = overload.function().trim_matches(['_', '@']).replace("[_]", "[…]");
+            match (name.as_str(), overload.argument_types()) {
                 // `all` and `exists` join the results of their rounds with these operators.
                 ("&&" | "||", types) => {
                     let other = types.iter().find(|kind| **kind != CEL_BOOL);

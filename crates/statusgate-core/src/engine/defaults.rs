@@ -13,8 +13,8 @@ use super::status_write::StatusChange;
 use crate::documents::{CopySource, Origin};
 use crate::language::{MemberOf, Predicate};
 use crate::model::{Conditions, Json, Object, Pointer, Subject};
+use crate::policy::Disposition;
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
-use crate::policy::{Check, Disposition};
 
 /// The input of the defaults of one policy.
 pub(super) struct Defaults<'f, 's, 'a> {
@@ -202,12 +202,10 @@ impl Defaults<'_, '_, '_> {
     /// the validating webhook would reject the write because of the default.
     fn accepts(&self, list: &Pointer, items: &[Json<'_>], element: &Map<String, Value>) -> bool {
         let Some(rules) = self.rules_of(list) else { return true };
-        let wanted = |check: &Check| check.required && check.action() == Disposition::Deny;
+        let missing = rules.members.iter().filter(|(member, _)| !element.contains_key(*member));
+        let mut checks = missing.flat_map(|(_, checks)| checks.iter());
         items.len() < rules.max_items.unwrap_or(MAX_ELEMENTS).min(MAX_ELEMENTS)
-            && rules
-                .members
-                .iter()
-                .all(|(member, checks)| element.contains_key(member) || !checks.iter().any(wanted))
+            && !checks.any(|check| check.required && check.action() == Disposition::Deny)
     }
 
     /// Whether a copied value is valid as a member of a condition. An invalid value is not copied.
@@ -224,12 +222,11 @@ impl Defaults<'_, '_, '_> {
         let rules = self.rules_of(list).filter(|rules| rules.order.is_some());
         let Some(rules) = rules else { return items.len() };
         let own = rules.rank(kind);
-        let later = |item: &Json<'_>| {
-            let kind = item.get("type").and_then(Json::as_str);
-            let other = kind.and_then(|kind| rules.rank(kind));
+        let later = items.iter().position(|item| {
+            let other = item.get("type").and_then(Json::as_str).and_then(|kind| rules.rank(kind));
             other.is_some() && other > own
-        };
-        items.iter().position(later).unwrap_or(items.len())
+        });
+        later.unwrap_or(items.len())
     }
 
     /// Restores the stored value of a member unless one of certain other members changed.
@@ -277,8 +274,7 @@ impl Defaults<'_, '_, '_> {
                 }
                 false => facts,
             };
-            let kind = item.get("type").and_then(Json::as_str);
-            let kind = kind.and_then(|kind| rules.find(kind));
+            let kind = item.get("type").and_then(Json::as_str).and_then(|kind| rules.find(kind));
             let before = stored.get_or_insert_with(|| self.stored_list(list)).find(item);
             if with_element(facts, item, before, kind).ask(of) == Truth::True {
                 draft.remove_member(list, index, member);

@@ -36,10 +36,8 @@ impl<'s, 'a> Draft<'s, 'a> {
     /// or if a missing parent might be a list.
     pub(super) fn set(&mut self, pointer: &Pointer, value: Value) {
         let tokens = pointer.tokens();
-        let numbered =
-            |token: &String| token == "-1" || token.bytes().all(|byte| byte.is_ascii_digit());
-        let unfit = |depth| is_null(self.at(&tokens[1..depth])) && numbered(&tokens[depth]);
-        if !(1..tokens.len()).any(unfit) {
+        let mut depths = (1..tokens.len()).filter(|depth| is_null(self.at(&tokens[1..*depth])));
+        if !depths.any(|depth| is_index(&tokens[depth])) {
             self.set_in_maps(pointer, value);
         }
     }
@@ -48,10 +46,8 @@ impl<'s, 'a> Draft<'s, 'a> {
     /// changed anything.
     pub(super) fn set_in_maps(&mut self, pointer: &Pointer, value: Value) -> bool {
         let tokens = pointer.tokens();
-        let unfit = |depth| {
-            !matches!(self.at(&tokens[1..depth]), None | Some(Json::Null | Json::Object(_)))
-        };
-        if (1..tokens.len()).any(unfit) {
+        let mut parents = (1..tokens.len()).map(|depth| self.at(&tokens[1..depth]));
+        if !parents.all(|parent| matches!(parent, None | Some(Json::Null | Json::Object(_)))) {
             return false;
         }
         // The operation `add /status/phase` fails if `/status` is missing or null.
@@ -133,6 +129,10 @@ impl<'s, 'a> Draft<'s, 'a> {
 }
 
 /// Whether a value is absent or null. Rules and the API server's pruning treat both alike.
+fn is_index(token: &str) -> bool {
+    token == "-1" || token.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn is_null(value: Option<&Json<'_>>) -> bool {
     value.is_none_or(Json::is_null)
 }

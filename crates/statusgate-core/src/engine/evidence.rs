@@ -52,6 +52,7 @@ pub(crate) fn phase_path<'p>(rules: &'p PhaseRules, object: &Object<'_>) -> &'p 
     if rules.other_paths.is_empty() {
         return &rules.path;
     }
-    let is_string = |path: &&Pointer| matches!(object.at_status(path), Some(Json::String(_)));
-    rules.paths().find(is_string).unwrap_or(&rules.path)
+    let written =
+        rules.paths().find(|path| matches!(object.at_status(path), Some(Json::String(_))));
+    written.unwrap_or(&rules.path)
 }

@@ -140,8 +140,8 @@ fn reason_of(rule: &HealthRule, convention: &Convention, facts: &Facts<'_, '_>) 
     }
     let message = convention.health.as_ref().and_then(|health| health.message.as_ref());
     let text = message.and_then(|path| facts.object.at_status(path)?.as_str());
-    let text = text.filter(|text| !text.is_empty());
-    text.map_or_else(|| format!("phase {}", facts.phase.unwrap_or_default()), str::to_owned)
+    text.filter(|text| !text.is_empty())
+        .map_or_else(|| format!("phase {}", facts.phase.unwrap_or_default()), str::to_owned)
 }
 
 /// The facts with the list of conditions for which a predicate holds.

@@ -27,8 +27,8 @@ pub(super) fn judge<'p, 'a>(
 ) {
     let (object, old) = (&subject.object, subject.old.as_ref());
     // A write that does not change the status is never rejected because of the stored status.
-    let no_status = || object.has_no_status() && old.is_none_or(Object::has_no_status);
-    if old.is_some_and(|old| old.status == object.status) || no_status() {
+    let no_status = object.has_no_status() && old.is_none_or(Object::has_no_status);
+    if no_status || old.is_some_and(|old| old.status == object.status) {
         return;
     }
     // If the status is part of the main resource, the write may be the one that removes the finalizer.
@@ -229,9 +229,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             self.judge_cel(rule, &facts, violations);
         }
         // A creation has an owner of each field, but files and stored objects have no writer.
-        let is_creation =
-            || self.subject.operation == Operation::Create && !self.subject.writer.user.is_empty();
-        if old.is_some() || is_creation() {
+        let Subject { operation, writer, .. } = self.subject;
+        if old.is_some() || *operation == Operation::Create && !writer.user.is_empty() {
             self.judge_owners(&facts, violations);
         }
     }
@@ -263,8 +262,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         // stored object as its own old object, to see whether the rule can be evaluated. The answer false
         // does not count: the rule is about a change.
         let before = || {
-            let old = old.filter(|old| old.written_status().is_some())?;
-            Some(holds(old, Some(old), &self.budgets.stored))
+            let stored = old.filter(|old| old.written_status().is_some())?;
+            Some(holds(stored, Some(stored), &self.budgets.stored))
         };
         // Every object can get the default phase, and the writer does not choose Deleting.
         let phase = self.policy.convention.phase.as_ref();

@@ -218,8 +218,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let facts = self.facts(policy);
         let path = phase_path(rules, self.object());
         let mut draft = Draft::new(self.object(), &self.in_lists);
-        let other_type = |value: &Json<'_>| !value.is_null() && value.as_str().is_none();
-        if draft.get(path).is_some_and(other_type) {
+        if draft.get(path).is_some_and(|value| !value.is_null() && value.as_str().is_none()) {
             return false; // The validating webhook rejects it.
         }
         let (phase, origin, finding) = match choose(rules, &facts) {
@@ -269,13 +268,14 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     /// phase. If it does, this write did not introduce the disagreement, even if the evidence changed.
     fn repairs(&self, policy: &Policy, rules: &PhaseRules, phase: &PhaseValue) -> bool {
         let Subject { old, resource, writer, .. } = self.subject;
-        let contradicted_before = |old: &Object<'_>| {
-            let stored = facts_of(&policy.convention, old, None, resource);
-            agreement::contradicted(rules, &stored).is_some_and(|before| before.name == phase.name)
-        };
         self.repairs_stored
             || policy.disagreement_of(writer) == Action::Repair
-                && (policy.repairs_stored || !old.as_ref().is_some_and(contradicted_before))
+                && (policy.repairs_stored
+                    || old
+                        .as_ref()
+                        .map(|old| facts_of(&policy.convention, old, None, resource))
+                        .and_then(|stored| agreement::contradicted(rules, &stored))
+                        .is_none_or(|before| before.name != phase.name))
     }
 
     /// Sets the time of the phase's last change.
@@ -306,14 +306,12 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let stored =
             old.and_then(|old| old.at_status(path)?.as_str()).filter(|time| !time.is_empty());
         let time = if facts.old_phase == Some(phase) {
-            // The writer gave this time to another phase, which the webhook replaced.
-            let misplaced =
-                |written, stored: &str| origin.is_some() && !same_instant(written, stored);
-            match (written, stored) {
-                (None, Some(stored)) => stored.to_owned(),
-                (Some(written), Some(stored)) if misplaced(written, stored) => stored.to_owned(),
-                _ => return,
+            let Some(stored) = stored else { return };
+            // Otherwise the writer gave this time to another phase, which the webhook replaced.
+            if written.is_some_and(|written| origin.is_none() || same_instant(written, stored)) {
+                return;
             }
+            stored.to_owned()
         } else {
             // The first phase is not a transition if it is the default, whether the writer or an earlier
             // call of this webhook set it.
@@ -327,9 +325,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             if given && !displaced {
                 return;
             }
-            let imposed = rules.find(phase).and_then(|phase| phase.imposed.as_ref());
-            let imposed = imposed.filter(|_| origin == Some(Change::Imposed));
-            match self.time_of_change(imposed.map(|imposed| imposed.since)) {
+            let since = rules.find(phase).and_then(|phase| Some(phase.imposed.as_ref()?.since));
+            match self.time_of_change(since.filter(|_| origin == Some(Change::Imposed))) {
                 Some(time) => time,
                 None => return,
             }

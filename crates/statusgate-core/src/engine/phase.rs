@@ -43,9 +43,8 @@ pub(super) fn judge<'p>(
     if let Some(reason) = &rules.reason {
         judge_reason(reason, rules, facts, repairs, violations);
     }
-    let is_mirrored = |when| facts.ask(when) == Truth::True;
     if let Some(old) = facts.old
-        && !rules.mirrored.as_ref().is_some_and(is_mirrored)
+        && !rules.mirrored.as_ref().is_some_and(|when| facts.ask(when) == Truth::True)
     {
         // Another value is a violation of its own. The stored one may be the old name of a phase: no
         // phase follows it, so a judgement would lock its writer out.
@@ -134,9 +133,9 @@ fn judge_transition<'p>(
         && !replaces_one(rules, facts, repairs, may_follow)
     {
         let unchanged = Some(from).filter(|from| !from.is_empty());
-        let name = |phase: &str| if phase.is_empty() { "none" } else { phase }.to_owned();
-        let valid: IndexSet<&str> = moves.after(from).chain(unchanged).collect();
-        let valid = any_of(valid.into_iter().map(name));
+        let next: IndexSet<&str> = moves.after(from).chain(unchanged).collect();
+        let names = next.into_iter().map(|phase| if phase.is_empty() { "none" } else { phase });
+        let valid = any_of(names.map(str::to_owned));
         let message = match (from, to) {
             ("", to) => format!("phase {to} is not a valid first phase: expected {valid}"),
             (from, "") => format!("phase {from} must not be removed: expected {valid}"),
@@ -157,17 +156,9 @@ fn judge_time<'p, 's>(
     let Some(time) = &rules.transition_time else { return };
     // Go controllers write null or "" for an unset time.
     let is_set = |time: &&Json<'_>| !time.is_empty();
-    let new = facts.object.at_status(&time.path).filter(is_set);
-    let before = old.at_status(&time.path).filter(is_set);
-    if new.is_none() || before.is_none() {
-        return;
-    }
-    let (moved, changed) = (!same(new, before), facts.phase != facts.old_phase);
-    // An invalid time is reported as a violation of its format.
-    let is_kept = |stored: &Json<'_>| {
-        let stored = stored.as_str().and_then(parse_rfc3339);
-        stored.zip(facts.now).is_some_and(|(stored, now)| is_before_write(stored, now))
-    };
+    let Some(new) = facts.object.at_status(&time.path).filter(is_set) else { return };
+    let Some(before) = old.at_status(&time.path).filter(is_set) else { return };
+    let (moved, changed) = (!same(Some(new), Some(before)), facts.phase != facts.old_phase);
     let (sanction, message) = if moved && !changed {
         // The phase may be the stored one only because the webhook chose it. In step, it also sets the time.
         if !time.in_step()
@@ -176,7 +167,7 @@ fn judge_time<'p, 's>(
             return;
         }
         (&time.moved, "moved although the phase did not change")
-    } else if changed && !moved && !time.in_step() && before.is_some_and(is_kept) {
+    } else if changed && !moved && !time.in_step() && is_kept(before, facts.now) {
         (&time.kept, "did not move although the phase changed")
     } else {
         return;
@@ -184,4 +175,10 @@ fn judge_time<'p, 's>(
     if let Some(sanction) = sanction {
         violations.push(Violation::by(sanction, time.path.field(), message).transition());
     }
+}
+
+/// Whether an unchanged time is from before this write. An invalid one is a violation of its format.
+fn is_kept(stored: &Json<'_>, now: Option<i64>) -> bool {
+    let time = stored.as_str().and_then(parse_rfc3339);
+    time.zip(now).is_some_and(|(time, now)| is_before_write(time, now))
 }

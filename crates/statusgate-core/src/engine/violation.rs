@@ -160,9 +160,9 @@ impl Hash for Hashed<'_, '_> {
             Json::String(text) | Json::Large(text) => text.hash(state),
             Json::Array(items) => items.iter().for_each(|item| Hashed(item).hash(state)),
             Json::Object(members) => {
-                let member = |(name, value)| HASHER.hash_one((name, Hashed(value)));
+                let each = members.iter().map(|(name, json)| HASHER.hash_one((name, Hashed(json))));
                 // In any order.
-                members.iter().map(member).fold(0, u64::wrapping_add).hash(state);
+                each.fold(0, u64::wrapping_add).hash(state);
             }
         }
     }

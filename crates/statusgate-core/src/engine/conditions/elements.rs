@@ -145,11 +145,10 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let Some(new) = time(self.item) else { return };
         let before = self.before;
         // Go's writers omit empty strings, so "" equals absence (AS-S3).
-        let moved = |member: &str| {
+        let moved = |member: &String| {
             let set = |item: &'s Json<'a>| item.get(member).filter(|value| !value.is_empty());
             before.is_some_and(|before| !same(set(self.item), set(before)))
         };
-        let any = |members: &[String]| members.iter().any(|member| moved(member));
         let old = before.and_then(time);
         let mirrored = self.known.is_some_and(|known| known.mirrored);
         let mut report = |sanction: Option<&'p Sanction>, message: &str| {
@@ -161,12 +160,12 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
             report(times.future.as_ref(), "is in the future");
         }
         let Some(old) = old else { return };
-        let changed = mirrored || times.moves_freely() || any(&times.may_move_on);
+        let changed = mirrored || times.moves_freely() || times.may_move_on.iter().any(moved);
         if old == new {
-            let must = |member: &String| {
+            let mut members = times.must_move_on.iter().filter(|member| {
                 moved(member) && !self.is_removed_by_webhook(member, circumstances)
-            };
-            if !mirrored && times.must_move_on.iter().any(must) && is_before_write(old, now) {
+            });
+            if !mirrored && members.next().is_some() && is_before_write(old, now) {
                 report(times.kept.as_ref(), "must change when the condition changes");
             }
         } else if new < old {

@@ -31,8 +31,7 @@ pub(super) fn judge<'p>(
     };
     for index in known.max(1)..items.len() {
         let (item, last) = (&items[index], &items[index - 1]);
-        let differs = |member: &String| !same(item.get(member), last.get(member));
-        if !distinct.iter().any(differs) {
+        if distinct.iter().all(|member| same(item.get(member), last.get(member))) {
             let field = format!("{}[{index}]", path.field());
             let message = "repeats the previous element";
             violations.push(Violation::by(repeated, field, message).transition());

@@ -70,9 +70,11 @@ impl<'p> Key<'p> {
     /// The key of an element as a place: `type="Ready"`. It is compared, not shown. Empty if a member is
     /// missing.
     pub(super) fn place(&self, item: &Json<'_>) -> String {
-        let text = |member: &String| Some(format!("{member}={:?}", shortened(text(item, member)?)));
-        let texts: Option<Vec<String>> = self.members.iter().map(text).collect();
-        texts.unwrap_or_default().join(",")
+        let texts = self
+            .members
+            .iter()
+            .map(|member| Some(format!("{member}={:?}", shortened(text(item, member)?))));
+        texts.collect::<Option<Vec<_>>>().unwrap_or_default().join(",")
     }
 }
 
