@@ -25,8 +25,7 @@ pub(crate) fn compute(
 }
 
 fn running(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> Result<KStatus, ComputeError> {
-    let ready = |condition: &Condition<'_>| condition.kind == "Ready" && condition.is_true();
-    if conditions.iter().any(ready) {
+    if conditions.iter().any(|condition| condition.kind == "Ready" && condition.is_true()) {
         return Ok(KStatus::current("Pod is Ready"));
     }
     let looping = crash_looping(fields)?;

@@ -54,9 +54,8 @@ pub(crate) fn deployment(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) 
 
 /// A ReplicaSet that cannot create Pods is InProgress: the controller retries.
 pub(crate) fn replica_set(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> KStatus {
-    let failure =
-        |condition: &Condition<'_>| condition.kind == "ReplicaFailure" && condition.is_true();
-    if conditions.iter().any(failure) {
+    let mut failures = conditions.iter().filter(|condition| condition.kind == "ReplicaFailure");
+    if failures.any(Condition::is_true) {
         let message = "Replica Failure condition. Check Pods";
         return KStatus::in_progress("ReplicaFailure", message);
     }

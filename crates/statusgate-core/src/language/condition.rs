@@ -219,12 +219,11 @@ impl Word for Condition {
                 let statuses =
                     [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown];
                 let among = statuses.iter().filter(|status| wanted.contains(status) == listed);
-                let among = among.map(|status| status.name().to_owned()).collect();
                 Question::Condition {
                     list: list.clone(),
                     kind: kind(),
                     member: "status",
-                    among,
+                    among: among.map(|status| status.name().to_owned()).collect(),
                     negated: false,
                 }
                 .into()

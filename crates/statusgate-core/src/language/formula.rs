@@ -184,20 +184,19 @@ impl Formula {
 
     /// The formula for objects without the fields that their schema drops.
     pub fn under(&self, schema: &Schema) -> Self {
-        let is_dropped = |path: &[String]| {
+        self.without(&[], &|path| {
             path.first().is_none_or(|name| name != "metadata") && schema.pruned(path).is_some()
-        };
-        self.without(&is_dropped, &[])
+        })
     }
 
     /// Whether it never holds for objects without a field.
     pub fn needs(&self, field: &[String]) -> bool {
-        self.without(&|path| path.starts_with(field), &[]) == Self::NEVER
+        self.without(&[], &|path| path.starts_with(field)) == Self::NEVER
     }
 
     /// The formula for objects without some fields. The conditions of an element are at `place`.
-    fn without(&self, is_dropped: &dyn Fn(&[String]) -> bool, place: &[String]) -> Self {
-        let part = |part: &Self| part.without(is_dropped, place);
+    fn without(&self, place: &[String], is_dropped: &dyn Fn(&[String]) -> bool) -> Self {
+        let part = |part: &Self| part.without(place, is_dropped);
         match self {
             Self::All(parts) => Self::all(parts.iter().map(part)),
             Self::Any(parts) => Self::any(parts.iter().map(part)),
@@ -208,7 +207,7 @@ impl Formula {
             Self::Ask(_) => self.clone(),
             Self::Some { outer, inner, of } => {
                 let place = [outer.tokens(), &["*".to_owned()], inner].concat();
-                let of = of.without(is_dropped, &place);
+                let of = of.without(&place, is_dropped);
                 if is_dropped(&place) || of == Self::NEVER {
                     return Self::NEVER;
                 }
@@ -288,11 +287,11 @@ impl List {
 impl Question {
     /// The question as a clause, if a language may not be able to ask it.
     pub fn words(&self) -> String {
-        let not = |negated: bool| if negated { "does not match" } else { "matches" };
         match self {
             Self::Foreign(words) => words.clone(),
             Self::Matches { path, pattern, negated } => {
-                format!("{} {} `{pattern}`", path.field(), not(*negated))
+                let matches = if *negated { "does not match" } else { "matches" };
+                format!("{} {matches} `{pattern}`", path.field())
             }
             Self::Value { path, .. } | Self::Compare(path, ..) => {
                 format!("{} is compared with a number above 2^53", path.field())

@@ -23,8 +23,7 @@ impl Word for Gates {
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
         match self.judge(facts) {
             (_, Some((kind, status))) => {
-                let (kind, gates) = (quoted(kind), self.gates.field());
-                let status = status.name();
+                let (kind, gates, status) = (quoted(kind), self.gates.field(), status.name());
                 reasons.say(format_args!("condition {kind} of {gates} is {status}"));
             }
             _ => reasons.say(format_args!("{}", self.words(Around::Nothing, true))),
@@ -47,15 +46,14 @@ impl Gates {
         let gates = facts.at(&self.gates).and_then(Json::as_array).unwrap_or_default();
         // A table avoids a scan of the conditions for each of many gates.
         let table = (gates.len() > SCAN_LIMIT).then(|| ByType::new(facts.conditions.items()));
-        let find = |kind: &str| match &table {
-            None => facts.conditions.find(kind),
-            Some(table) => table.find(kind),
-        };
         let mut answer = Truth::True;
         for gate in gates {
             let kind = gate.get("conditionType").and_then(Json::as_str).unwrap_or_default();
-            let found = find(kind).filter(|found| facts.is_evidence(found));
-            match found.and_then(Conditions::status_of) {
+            let found = match &table {
+                None => facts.conditions.find(kind),
+                Some(table) => table.find(kind),
+            };
+            match found.filter(|found| facts.is_evidence(found)).and_then(Conditions::status_of) {
                 Some(status) if status == Polarity::of_gate(gate).good() => {}
                 Some(status) => return (Truth::False, Some((kind, status))),
                 None => answer = Truth::NoEvidence,

@@ -140,8 +140,8 @@ impl Predicate {
     }
 
     fn collect<'p>(&'p self, facts: Option<&Facts<'_, '_>>, found: &mut Vec<&'p AnyWord>) {
-        let decides = |word: &&AnyWord| facts.is_some_and(|facts| word.ask(facts) == Truth::False);
-        match self.words().iter().find(decides) {
+        let mut words = self.words().iter();
+        match words.find(|word| facts.is_some_and(|facts| word.ask(facts) == Truth::False)) {
             Some(word) => word.collect(facts, found),
             None => self.words().iter().for_each(|word| word.collect(facts, found)),
         }
@@ -156,8 +156,7 @@ impl AnyWord {
             Self::Not(word) => return word.not.collect(facts, found),
             question => return found.push(question),
         };
-        let decides = |part: &&Predicate| facts.is_some_and(|facts| facts.ask(part) == decides);
-        match parts.iter().find(decides) {
+        match parts.iter().find(|part| facts.is_some_and(|facts| facts.ask(part) == decides)) {
             Some(part) => part.collect(facts, found),
             None => parts.iter().for_each(|part| part.collect(facts, found)),
         }

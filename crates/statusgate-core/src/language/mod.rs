@@ -290,8 +290,8 @@ impl WordFunctions {
 
     /// The keys that introduce it in a scope.
     fn keys_in(&self, scope: Scope) -> impl Iterator<Item = &'static str> {
-        let known = move |key: &&&str| scope == Scope::Element || !self.of_element.contains(key);
-        self.keys.iter().filter(known).copied()
+        let keys = self.keys.iter().copied();
+        keys.filter(move |key| scope == Scope::Element || !self.of_element.contains(key))
     }
 
     /// The keys of other words that make a key of this word a test.
@@ -303,9 +303,9 @@ impl WordFunctions {
 
     /// Whether another key of this word, or another word, has the same tests.
     fn stands_alone(&self) -> bool {
-        let shares = |other: &Self| self.tests.iter().any(|test| other.tests.contains(test));
         let mut others = WORDS.iter().filter(|other| !std::ptr::eq(*other, self));
-        self.keys.len() > 1 || others.any(shares)
+        self.keys.len() > 1
+            || others.any(|other| self.tests.iter().any(|test| other.tests.contains(test)))
     }
 }
 

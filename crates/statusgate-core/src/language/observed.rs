@@ -41,12 +41,11 @@ impl Word for ObservedGeneration {
     }
 
     fn words(&self, _: Around, negated: bool) -> String {
-        let relation = |observed: &Observed| match observed {
+        let relations = any_of(self.observed.iter().map(|observed| match observed {
             Observed::Behind => "behind".to_owned(),
             Observed::Current => "equal to".to_owned(),
             Observed::Ahead => "ahead of".to_owned(),
-        };
-        let relations = any_of(self.observed.iter().map(relation));
+        }));
         format!("observedGeneration is {}{relations} metadata.generation", not(negated))
     }
 
@@ -80,10 +79,11 @@ impl Observed {
 /// How the object's own `observedGeneration` relates to its generation; `None` if one of them is absent.
 // Argo Rollouts writes the number as a string (`RolloutStatus.ObservedGeneration`).
 pub(crate) fn observed(facts: &Facts<'_, '_>) -> Option<Observed> {
-    let path = facts.observed_generation?;
-    let observed = facts.object.at_status(path)?;
-    let written = |text: &str| text.parse().ok().filter(|number: &i64| number.to_string() == text);
-    let observed = observed.as_i64().or_else(|| written(observed.as_str()?))?;
+    let written = facts.object.at_status(facts.observed_generation?)?;
+    let observed: i64 = match written.as_str() {
+        Some(text) => text.parse().ok().filter(|number: &i64| number.to_string() == text)?,
+        None => written.as_i64()?,
+    };
     let old = facts.old.and_then(|old| old.metadata.generation);
     let newest = facts.object.metadata.generation.max(old)?;
     Some(match observed.cmp(&newest) {

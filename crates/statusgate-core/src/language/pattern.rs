@@ -67,8 +67,8 @@ impl FromStr for Pattern {
         let regex = match regex {
             Err(Error::Syntax(_)) => build(text, false),
             built => built,
-        };
-        let regex = regex.map_err(|error| {
+        }
+        .map_err(|error| {
             // The error repeats the text with a caret before the message.
             let text = error.to_string();
             let (_, message) = text.rsplit_once("error: ").unwrap_or(("", &text));
@@ -121,8 +121,8 @@ fn with_ascii_classes(text: &str) -> Option<String> {
 
 /// Whether there is a group like `(?i)` or `(?si:…)` in a text without escapes.
 fn ignores_case(text: &str) -> bool {
-    let flags = |letter: &char| letter.is_ascii_alphabetic() || *letter == '-';
-    text.split("(?").skip(1).any(|group| group.chars().take_while(flags).any(|flag| flag == 'i'))
+    let mut before_i = text.split("(?").skip(1).filter_map(|group| group.split_once('i'));
+    before_i.any(|(flags, _)| flags.chars().all(|flag| flag.is_ascii_alphabetic() || flag == '-'))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use super::words::not;
 use super::{
     Around, Facts, Formula, Kind, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of, quoted,
 };
-use crate::model::Pointer;
 
 /// The phase of this write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,16 +53,15 @@ impl Word for Phase {
     fn sides(&self, kind: Kind<'_>) -> Sides {
         let named = self.phase.iter().filter(|name| !name.is_empty());
         let among: Vec<_> = named.map(|name| name.as_str().into()).collect();
-        let at = |path: &Pointer, among, negated| {
-            Formula::from(Question::Value { path: path.clone(), among, negated, text: true })
-        };
         let side = |negated| {
             let paths = kind.phase.iter().enumerate();
             Formula::any(paths.map(|(index, path)| {
                 // A text has no fields, so these cannot both be texts.
                 let before = kind.phase.iter().take(index).filter(|other| !other.contains(path));
                 let absent = before.map(|other| !Formula::from(Question::IsText(other.clone())));
-                Formula::all(absent.chain([at(path, among.clone(), negated)]))
+                let (path, among) = (path.clone(), among.clone());
+                let is = Question::Value { path, among, negated, text: true }.into();
+                Formula::all(absent.chain([is]))
             }))
         };
         Sides { yes: side(false), no: side(true) }

@@ -104,10 +104,9 @@ impl<'de> Deserialize<'de> for Predicate {
         // Null removes a key.
         members.retain(|_, value| !value.is_null());
         let has = |key: &str| members.contains_key(key);
-        let is_there = |entry: &&WordFunctions| {
-            entry.keys.iter().any(|key| has(key)) && !entry.not_beside(Scope::Element).any(has)
-        };
-        let there: Vec<&WordFunctions> = WORDS.iter().filter(is_there).collect();
+        let named = WORDS.iter().filter(|entry| entry.keys.iter().any(|key| has(key)));
+        let there: Vec<&WordFunctions> =
+            named.filter(|entry| !entry.not_beside(Scope::Element).any(has)).collect();
         let known = |key: &String| {
             let mut keys = there.iter().flat_map(|entry| entry.keys.iter().chain(entry.tests));
             keys.any(|known| known == key)
@@ -115,8 +114,8 @@ impl<'de> Deserialize<'de> for Predicate {
         if let Some(key) = members.keys().find(|key| !known(key)) {
             return Err(D::Error::custom(format!("unknown key \"{key}\"")));
         }
-        let mut alone = WORDS.iter().filter(|entry| entry.stands_alone());
-        let mut alone = alone.by_ref().flat_map(|entry| entry.keys).filter(|key| has(key));
+        let keys = WORDS.iter().filter(|entry| entry.stands_alone()).flat_map(|entry| entry.keys);
+        let mut alone = keys.filter(|key| has(key));
         if let (Some(one), Some(other)) = (alone.next(), alone.next()) {
             let message = format!("\"{one}\" and \"{other}\" need a predicate each");
             return Err(D::Error::custom(message));
@@ -190,7 +189,6 @@ impl Scope {
             words.push(json!({"if": condition, "then": schema}));
         }
         let alone = WORDS.iter().filter(|entry| entry.stands_alone());
-        let alone: Vec<&str> = alone.flat_map(|entry| entry.keys_in(self)).collect();
         json_schema!({
             "description": "Several words must all hold.",
             "type": "object",
@@ -198,7 +196,7 @@ impl Scope {
             "x-empty": EMPTY,
             "allOf": words,
             "unevaluatedProperties": false,
-            "x-apart": alone,
+            "x-apart": alone.flat_map(|entry| entry.keys_in(self)).collect::<Value>(),
         })
     }
 }

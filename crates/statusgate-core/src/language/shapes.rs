@@ -59,8 +59,8 @@ impl<'de, T: DeserializeOwned, const MIN: usize> Deserialize<'de> for Values<T, 
         if items.len() < MIN {
             return Err(D::Error::custom("this list must not be empty"));
         }
-        let read = |item| serde_json::from_value(item).map_err(D::Error::custom);
-        items.into_iter().map(read).collect::<Result<_, _>>().map(Self)
+        let items = items.into_iter().map(serde_json::from_value);
+        items.collect::<Result<_, _>>().map(Self).map_err(D::Error::custom)
     }
 }
 

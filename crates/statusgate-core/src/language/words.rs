@@ -37,16 +37,17 @@ pub(super) fn join<T>(
     (around, negated): (Around, bool),
     say: impl Fn(&T, Around) -> String,
 ) -> String {
-    let list = |inside, word: &str| {
-        parts.iter().map(|part| say(part, inside)).collect::<Vec<_>>().join(word)
+    let (within, word) = match inside {
+        _ if negated => (Around::And, "; "),
+        Around::Or => (inside, " or "),
+        _ => (inside, " and "),
     };
+    let list = parts.iter().map(|part| say(part, within)).collect::<Vec<_>>().join(word);
     match (inside, negated) {
-        (Around::Or, true) => format!("none of: ({})", list(Around::And, "; ")),
-        (_, true) => format!("not all of: ({})", list(Around::And, "; ")),
-        (_, false) => {
-            let text = list(inside, if inside == Around::Or { " or " } else { " and " });
-            if around == Around::Nothing || around == inside { text } else { format!("({text})") }
-        }
+        (Around::Or, true) => format!("none of: ({list})"),
+        (_, true) => format!("not all of: ({list})"),
+        _ if around == Around::Nothing || around == inside => list,
+        _ => format!("({list})"),
     }
 }
 
