@@ -39,16 +39,14 @@ impl Served {
         let singular = identity.kind.to_ascii_lowercase();
         let guess = plural_of_kind(&singular);
         let others = [singular.clone(), format!("{singular}s"), format!("{singular}es")];
-        let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
-        let named = |plural: &&String| {
-            rules().any(|rule| {
+        let named = std::iter::once(&guess).chain(&others).find(|plural| {
+            policies.policies().iter().flat_map(|policy| &policy.resources).any(|rule| {
                 rule.resources.iter().any(|glob| glob.exact() == Some(plural.as_str()))
                     && rule.api_groups.iter().any(|glob| glob.matches(identity.group()))
                     && rule.api_versions.iter().any(|glob| glob.matches(identity.version()))
             })
-        };
-        let plural = std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone();
-        Self { plural, has_status: None }
+        });
+        Self { plural: named.unwrap_or(&guess).clone(), has_status: None }
     }
 }
 

@@ -31,8 +31,8 @@ impl<'j, 'a> ByType<'j, 'a> {
     /// The element of a type.
     pub fn find(&self, kind: &str) -> Option<&'j Json<'a>> {
         if self.items.len() <= SCAN_LIMIT {
-            let is = |item: &&Json<'_>| item.get("type").and_then(Json::as_str) == Some(kind);
-            return self.items.iter().find(is);
+            let mut items = self.items.iter();
+            return items.find(|item| item.get("type").and_then(Json::as_str) == Some(kind));
         }
         let table = self.table.get_or_init(|| {
             let mut table = HashMap::with_capacity(self.items.len());

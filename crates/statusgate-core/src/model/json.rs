@@ -229,8 +229,8 @@ impl From<&serde_json::Value> for Json<'_> {
             serde_json::Value::String(text) => Self::String(text.clone().into()),
             serde_json::Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
             serde_json::Value::Object(members) => {
-                let member = |(name, value): (&String, _)| (name.clone().into(), Self::from(value));
-                Self::Object(members.iter().map(member).collect())
+                let members = members.iter();
+                Self::Object(members.map(|(name, of)| (name.clone().into(), of.into())).collect())
             }
         }
     }

@@ -85,10 +85,10 @@ impl<'a> Members<'a> {
 
     /// An owned copy.
     pub fn into_owned(self) -> Members<'static> {
-        let owned = |(name, value): (Cow<'_, str>, Member<'_>)| {
+        let owned = self.0.into_iter().map(|(name, value)| {
             (Cow::Owned(name.into_owned()), Member::Tree(value.into_tree().into_owned()))
-        };
-        Members(self.0.into_iter().map(owned).collect())
+        });
+        Members(owned.collect())
     }
 
     #[cfg(test)]

@@ -59,8 +59,9 @@ impl<'a> Unread<'a> {
 
     /// The tree; `None` if the member is absent or exceeds the limits of [`Json`].
     pub fn tree(&self) -> Option<&Json<'a>> {
-        let read = || Some(Arc::new(Json::parse(self.text?).ok()?.into_owned()));
-        self.tree.get_or_init(read).as_deref()
+        let tree =
+            self.tree.get_or_init(|| Some(Json::parse(self.text?).ok()?.into_owned().into()));
+        tree.as_deref()
     }
 }
 

@@ -112,8 +112,8 @@ impl Pointer {
 
     /// The same path with this name instead of `*`.
     pub(crate) fn with_element(&self, name: &str) -> Self {
-        let token = |token: &String| if token == EACH { name.to_owned() } else { token.clone() };
-        Self::from_tokens(self.tokens.iter().map(token).collect())
+        let tokens = self.tokens.iter().map(|token| if token == EACH { name } else { token });
+        Self::from_tokens(tokens.map(str::to_owned).collect())
     }
 
     fn parse(text: &str) -> Result<Self, &'static str> {

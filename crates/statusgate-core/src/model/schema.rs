@@ -45,8 +45,7 @@ impl Schema {
     /// The first name of a path that the schema prunes, by its position, and the names that it has
     /// there. `None` if the schema keeps the field.
     pub fn pruned(&self, tokens: &[String]) -> Option<(usize, Vec<&str>)> {
-        let is_pruned = |at: &usize| self.at(&tokens[..=*at]) == FieldSchema::Pruned;
-        let at = (0..tokens.len()).find(is_pruned)?;
+        let at = (0..tokens.len()).find(|at| self.at(&tokens[..=*at]) == FieldSchema::Pruned)?;
         let FieldSchema::Declared(node) = self.at(&tokens[..at]) else { return None };
         let properties = node.get("properties").and_then(Value::as_object);
         Some((at, properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect()))

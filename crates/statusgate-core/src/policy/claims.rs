@@ -121,8 +121,8 @@ fn written(group: &str, version: &str, plural: &str) -> String {
 fn both_name(one: &Resources, other: &Resources) -> Option<String> {
     let shared = |some: &[Glob], others: &[Glob]| {
         let mut names = some.iter().filter_map(Glob::exact);
-        let is_there = |name: &&str| others.iter().any(|other| other.exact() == Some(name));
-        names.find(is_there).map(str::to_owned)
+        let name = names.find(|name| others.iter().any(|other| other.exact() == Some(*name)));
+        name.map(str::to_owned)
     };
     if one.status_subresource != other.status_subresource {
         return None;

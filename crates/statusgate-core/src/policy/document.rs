@@ -101,8 +101,8 @@ impl Policy {
 
     /// What a violation of a rule leads to, by writer.
     pub fn actions_of<'r>(&'r self, rule: &'r DeclaredRule) -> impl Iterator<Item = Action> {
-        let by_writer = self.writers.iter().map(|rule| rule.disagreement);
-        let by_writer = by_writer.chain([self.disagreement]);
+        let by_writer =
+            self.writers.iter().map(|rule| rule.disagreement).chain([self.disagreement]);
         let actions = rule.actions.iter().flat_map(move |action| match action {
             Disposition::Disagreement => by_writer.clone().collect(),
             fixed => vec![fixed.action(self.disagreement)],

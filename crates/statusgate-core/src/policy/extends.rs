@@ -81,8 +81,8 @@ impl Specs {
 
     /// The spec of a convention with what it extends.
     pub(crate) fn get(&self, name: &str) -> Option<Whole> {
-        let built_in = || Some(Whole { spec: built_in::spec(name)?, complete: true });
-        self.resolved.get(name).cloned().or_else(built_in)
+        let given = self.resolved.get(name).cloned();
+        given.or_else(|| Some(Whole { spec: built_in::spec(name)?, complete: true }))
     }
 
     /// Reports that there is no convention of this name, neither one of these nor a built-in one. It may be
@@ -97,10 +97,9 @@ impl Specs {
         built_in::names().for_each(|name| known.push(name));
         known.sort_unstable();
         let is_invalid = self.invalid_names.iter().any(|invalid| invalid == name);
-        let is_similar = || near(name, known.iter().copied()).is_some();
         let is_absent = match self.absent {
             Absent::Nothing => false,
-            Absent::Unread => !is_similar(),
+            Absent::Unread => near(name, known.iter().copied()).is_none(),
             Absent::Anything => true,
         };
         if !is_invalid && !is_absent {
@@ -157,12 +156,10 @@ impl<'d> Resolver<'d, '_> {
     /// `like: metav1` in a list of conditions: the first list of that convention, at another path.
     /// Whether all of that is known. The key is removed, because an heir inherits the result.
     fn complete_list(&mut self, list: &mut Node, unwanted: &mut Unwanted<'_>) -> bool {
-        let is_name = |(key, node): &(Key, Node)| key.name == "like" && node.text().is_some();
         let like = list.entries_mut().and_then(|entries| {
-            let at = entries.iter().position(is_name)?;
-            Some(entries.remove(at).1)
+            entries.extract_if(.., |(key, node)| key.name == "like" && node.text().is_some()).next()
         });
-        let Some(like) = like else { return list.member("like").is_none() };
+        let Some((_, like)) = like else { return list.member("like").is_none() };
         let mut inherit = |first: &Node| {
             let mut first = first.clone();
             unwanted.remove_from_list(&mut first);
@@ -199,8 +196,9 @@ impl<'d> Resolver<'d, '_> {
         let found = self.known.get(text);
         if found.is_none() {
             let given = self.known.resolved.keys().map(String::as_str);
-            let given = given.chain(self.pending.keys().copied());
-            self.known.report_unknown(text, given, At::root(name, self.problems));
+            let pending = self.pending.keys().copied();
+            let at = At::root(name, self.problems);
+            self.known.report_unknown(text, given.chain(pending), at);
         }
         found
     }
@@ -259,8 +257,9 @@ fn put_above_families(entries: &mut Vec<(Key, Node)>, base: &Node) {
     let mut above = inherited;
     for at in inherited..entries.len() {
         let name = entries[at].0.name.as_str();
-        let is_family = |key: &Key| key.name.contains('*') && Glob::from(&*key.name).matches(name);
-        if let Some(family) = entries[..above].iter().position(|(key, _)| is_family(key)) {
+        let mut keys = entries[..above].iter().map(|(key, _)| &*key.name);
+        let family = keys.position(|key| key.contains('*') && Glob::from(key).matches(name));
+        if let Some(family) = family {
             let entry = entries.remove(at);
             entries.insert(family, entry);
             above += 1;
@@ -281,9 +280,9 @@ fn overlay_items(
         let name = name_of(item);
         // Each is replaced once: of two items of one name the second is one more.
         let first = name.is_some() && ours[..at].iter().all(|other| name_of(other) != name);
-        let is_off = || matches!(item.member("action"), Some(Node { value: Value::Null, .. }));
+        let is_off = matches!(item.member("action"), Some(Node { value: Value::Null, .. }));
         match theirs.iter().position(|known| first && name_of(known) == name) {
-            Some(known) if is_off() => joined[known] = None,
+            Some(known) if is_off => joined[known] = None,
             Some(known) => joined[known] = Some(overlay(merge, &theirs[known], item)),
             None => joined.push(Some(item.clone())),
         }
@@ -294,19 +293,17 @@ fn overlay_items(
 /// The rules of an heir above inherited ones; an own rule takes the keys that it does not have from the
 /// inherited one of its name.
 fn overlay_above(merge: Merge<'_>, theirs: &[Node], ours: &[Node]) -> Vec<Node> {
-    let inherited = |item: &Node| theirs.iter().find(|known| name_of(known) == name_of(item));
-    let own = ours.iter().map(|item| match inherited(item) {
-        Some(known) => overlay(merge, known, item),
-        None => item.clone(),
+    let own = ours.iter().map(|item| {
+        let inherited = theirs.iter().find(|rule| name_of(rule) == name_of(item));
+        inherited.map_or_else(|| item.clone(), |rule| overlay(merge, rule, item))
     });
-    let is_own = |known: &&Node| ours.iter().any(|item| name_of(item) == name_of(known));
-    own.chain(theirs.iter().filter(|known| !is_own(known)).cloned()).collect()
+    let rest = theirs.iter().filter(|rule| ours.iter().all(|item| name_of(item) != name_of(rule)));
+    own.chain(rest.cloned()).collect()
 }
 
 /// An heir with a health of its phases: it counts after the heir's own rules and before the inherited ones.
 fn put_phase_below_own_rules(whole: &mut Node, own: &Node) {
-    let own_rules = own.member("health").map(|health| health.items_of("rules"));
-    let own_rules = own_rules.unwrap_or_default();
+    let own_rules = own.member("health").map(|health| health.items_of("rules")).unwrap_or_default();
     let values = own.member("phase").map(|phase| phase.items_of("values")).unwrap_or_default();
     let is_phase = |rule: &Node| rule.text_of("name") == Some(PHASE);
     if values.iter().all(|value| value.member("health").is_none()) || own_rules.iter().any(is_phase)
@@ -322,8 +319,8 @@ fn put_phase_below_own_rules(whole: &mut Node, own: &Node) {
 
 /// The checks of a member over inherited ones. Both may be one check or a list.
 fn overlay_checks(merge: Merge<'_>, member: &str, theirs: &Node, ours: &Node) -> Node {
-    let name_of = |check: &Node| Some(check_id(check, member));
-    let joined = overlay_items(merge, one_or_many(theirs), one_or_many(ours), name_of);
+    let (base, own) = (one_or_many(theirs), one_or_many(ours));
+    let joined = overlay_items(merge, base, own, |check| Some(check_id(check, member)));
     Node { value: Value::List(joined), span: ours.span.clone() }
 }
 

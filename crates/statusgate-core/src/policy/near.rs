@@ -33,8 +33,8 @@ fn difference(policy: &Policy, rule: &Resources, subject: &Subject<'_>) -> Optio
         return None;
     }
     let same_version = rule.api_versions.iter().any(|glob| glob.matches(&resource.version));
-    let versions = || any_of(rule.api_versions.iter().map(ToString::to_string));
-    let version = (!same_version).then(versions);
+    let version =
+        (!same_version).then(|| any_of(rule.api_versions.iter().map(ToString::to_string)));
     let differences = [
         (group.map(str::to_owned), resource.group.to_string()),
         (version, resource.version.to_string()),

@@ -67,8 +67,9 @@ impl RuleTable {
 
     /// The ids of the rules that have a predicate.
     pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
-        let is = |by: Declarer| matches!(by, Declarer::Rule | Declarer::ElementRule);
-        self.rules.iter().filter(move |(_, rule)| is(rule.by)).map(|(id, _)| id.as_str())
+        self.rules.iter().filter_map(|(id, rule)| {
+            matches!(rule.by, Declarer::Rule | Declarer::ElementRule).then_some(id.as_str())
+        })
     }
 
     /// An empty table: its first rule will have this position.

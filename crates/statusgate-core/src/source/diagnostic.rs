@@ -138,10 +138,9 @@ impl Diagnostics {
             (diagnostic.inherited_by.is_some(), *source, bytes.start)
         });
         list.dedup();
-        let list = limited(list);
-        let sources: Vec<Lines<'_>> = sources.iter().map(Lines::of).collect();
+        let files: Vec<Lines<'_>> = sources.iter().map(Lines::of).collect();
         let located =
-            list.into_iter().map(|diagnostic| match sources.get(diagnostic.span.source) {
+            limited(list).into_iter().map(|diagnostic| match files.get(diagnostic.span.source) {
                 Some(lines) => diagnostic.located(lines),
                 None => diagnostic,
             });

@@ -36,8 +36,7 @@ impl<'f> ManifestDocument<'f> {
     /// The tree of a document that is YAML.
     pub(super) fn tree(&self) -> Option<&Node> {
         let text = &self.lines.source.text;
-        let read = || tree::manifest(text, &self.range).ok().map(|(root, _)| root);
-        self.tree.get_or_init(read).as_ref()
+        self.tree.get_or_init(|| Some(tree::manifest(text, &self.range).ok()?.0)).as_ref()
     }
 }
 
@@ -73,8 +72,8 @@ fn read_yaml<'f>(
     let (root, warnings) =
         tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
     let warnings = warnings.into_iter().map(|warning| Warning(warning.located(lines))).collect();
-    let json = serde_json::to_string(&root);
-    let json = json.map_err(|error| mistake(lines, &range, reason(&error)))?;
+    let json =
+        serde_json::to_string(&root).map_err(|error| mistake(lines, &range, reason(&error)))?;
     let is_list = !root.items_of("items").is_empty();
     let tree = if is_list { OnceCell::from(Some(root)) } else { OnceCell::new() };
     Ok(ManifestDocument { warnings, tree, ..ManifestDocument::new(lines, range, Cow::Owned(json)) })
@@ -101,10 +100,9 @@ fn read_json<'f>(
             match values.next() {
                 None => return documents,
                 Some(Ok(value)) => {
-                    let value = value.get();
-                    let end = start + values.byte_offset();
-                    let range = end - value.len()..end;
-                    documents.push(Ok(ManifestDocument::new(lines, range, Cow::Borrowed(value))));
+                    let (json, end) = (value.get(), start + values.byte_offset());
+                    let range = end - json.len()..end;
+                    documents.push(Ok(ManifestDocument::new(lines, range, Cow::Borrowed(json))));
                 }
                 Some(Err(error)) => break error,
             }
@@ -139,10 +137,10 @@ pub fn json_at(file: &Source, offset: usize) -> Result<(String, Vec<Warning>), D
     let lines = Rc::new(Lines::of(file));
     let part = tree::parts(&file.text).into_iter().find(|part| part.contains(&offset));
     let documents = part.map(|part| read(&lines, part)).unwrap_or_default();
-    let holds = |read: &Result<ManifestDocument<'_>, Diagnostic>| {
-        read.as_ref().map_or(true, |document| document.range.contains(&offset))
-    };
-    match documents.into_iter().find(holds) {
+    let found = documents
+        .into_iter()
+        .find(|read| read.as_ref().map_or(true, |document| document.range.contains(&offset)));
+    match found {
         Some(document) => document.map(|document| {
             let json = with_sent_numbers(&document.json).into_owned();
             (json, document.warnings)

@@ -138,8 +138,8 @@ fn find(object: &Node, tokens: &[String]) -> Option<Range<usize>> {
 /// `status.conditions[0].type`, as findings name fields, or a JSON pointer: the names on the way.
 pub(super) fn tokens(field: &str) -> Vec<String> {
     if let Some(pointer) = field.strip_prefix('/') {
-        let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
-        return pointer.split('/').map(unescaped).collect();
+        let tokens = pointer.split('/');
+        return tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
     }
     let mut tokens = Vec::new();
     let mut rest = field;

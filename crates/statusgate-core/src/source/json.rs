@@ -14,11 +14,10 @@ impl<'a> Members<'a> {
     /// `None` for what is not an object.
     pub fn parse(text: &'a str) -> Option<Self> {
         let mut list = Vec::new();
-        let member = |reader: &mut Reader<'a>, name| {
-            list.push((name, reader.skip()?));
-            Some(())
-        };
-        read(text, |reader| reader.object(member)).ok()?;
+        read(text, |reader| {
+            reader.object(|reader, name| reader.skip().map(|value| list.push((name, value))))
+        })
+        .ok()?;
         Some(Self(list))
     }
 
@@ -37,11 +36,7 @@ impl<'a> Members<'a> {
 /// The items of a list, each as text; `None` for what is not a list.
 pub(crate) fn items<'t>(text: &'t str) -> Option<Vec<&'t str>> {
     let mut items = Vec::new();
-    let item = |reader: &mut Reader<'t>| {
-        items.push(reader.skip()?);
-        Some(())
-    };
-    read(text, |reader| reader.list(item)).ok()?;
+    read(text, |reader| reader.list(|reader| reader.skip().map(|item| items.push(item)))).ok()?;
     Some(items)
 }
 
@@ -49,7 +44,6 @@ pub(crate) fn items<'t>(text: &'t str) -> Option<Vec<&'t str>> {
 /// writes a float below 1e21 without an exponent (`floatEncoder` in encoding/json): `1.0`, `1e0` and YAML's `08` arrive as
 /// integers, and the integer `-0` as 0.
 pub(super) fn with_sent_numbers(json: &str) -> Cow<'_, str> {
-    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
     let (bytes, mut text, mut copied, mut at) = (json.as_bytes(), String::new(), 0, 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -61,8 +55,10 @@ pub(super) fn with_sent_numbers(json: &str) -> Cow<'_, str> {
                 at += 1;
             }
             b'-' | b'0'..=b'9' => {
-                let end = bytes[at..].iter().position(|byte| !is_part(byte));
-                let end = end.map_or(bytes.len(), |length| at + length);
+                let parts = bytes[at..].iter().take_while(|byte| {
+                    matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')
+                });
+                let end = at + parts.count();
                 let number = &json[at..end];
                 if let Some(sent) = sent_number(number).filter(|sent| sent != number) {
                     text.push_str(&json[copied..at]);

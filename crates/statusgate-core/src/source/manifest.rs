@@ -105,9 +105,8 @@ impl<'f> Manifests<'f> {
     /// without any object, and documents with `{{` that cannot be read.
     pub fn take_others(&mut self) -> Vec<Diagnostic> {
         let others = std::mem::take(&mut self.others);
-        let mut indices = 0..self.mistakes.len();
-        let is_other = |_: &mut _| indices.next().is_some_and(|index| others.contains(&index));
-        self.mistakes.extract_if(.., is_other).collect()
+        let mut is_other = (0..self.mistakes.len()).map(|index| others.contains(&index));
+        self.mistakes.extract_if(.., |_| is_other.next() == Some(true)).collect()
     }
 
     /// The objects, in the order of the files.

@@ -188,8 +188,7 @@ pub(super) type Outer<'a> = Option<(&'a str, &'a str)>;
 /// The items of a typed list need no kind: `ThingList` contains Things. A plain `List` does not define
 /// the kind of its items.
 fn outer<'a>(api_version: &'a str, kind: &'a str) -> Outer<'a> {
-    let kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
-    kind.map(|kind| (api_version, kind))
+    Some((api_version, kind.strip_suffix("List").filter(|kind| !kind.is_empty())?))
 }
 
 /// A `List`, or any `…List` with items.
@@ -210,8 +209,7 @@ fn list<'a>(members: &Members<'a>) -> Option<Result<List<'a>, String>> {
     }
     // A custom kind may end in `List`, too. Its objects have names; lists do not.
     let is_plain = kind == "List" && matches!(&*api_version, "" | "v1");
-    let is_typed = || written.is_some() && !has_name(members);
-    if !is_plain && !is_typed() {
+    if !is_plain && (written.is_none() || has_name(members)) {
         return None;
     }
     Some(match written {

@@ -179,13 +179,10 @@ fn audit<'d>(event: &Members<'d>) -> Recorded<'d> {
 }
 
 fn writer(user: Option<&str>) -> Writer<'static> {
-    let user = user.and_then(Members::parse).unwrap_or_default();
-    let groups = user.get("groups").and_then(items).unwrap_or_default();
-    let group = |text: &str| Some(read(text, Reader::text).ok()?.into_owned().into());
-    Writer {
-        user: text(&user, "username").into(),
-        groups: groups.into_iter().filter_map(group).collect(),
-    }
+    let members = user.and_then(Members::parse).unwrap_or_default();
+    let texts = members.get("groups").and_then(items).into_iter().flatten();
+    let groups = texts.filter_map(|text| Some(read(text, Reader::text).ok()?.into_owned().into()));
+    Writer { user: text(&members, "username").into(), groups: groups.collect() }
 }
 
 /// The member of the audit log; `record` adds it to a review.

@@ -188,9 +188,9 @@ fn warnings(verdict: &Verdict<'_>) -> Vec<String> {
         .map(|finding| {
             let tail = format!(" [{}]", finding.rule);
             let room = MAX_WARNING_LENGTH.saturating_sub(tail.chars().count());
-            let text = format!("{}: {}", finding.field, finding.message);
             // The API server drops a warning with a line break.
-            let text = text.replace(|letter: char| letter.is_control(), " ");
+            let text = format!("{}: {}", finding.field, finding.message)
+                .replace(|letter: char| letter.is_control(), " ");
             format!("{}{tail}", truncated(&text, room))
         })
         .collect()

@@ -27,10 +27,10 @@ impl<'de> Skipped<'de> {
     #[inline]
     pub(super) fn find(&self, rest: &[u8]) -> Option<(usize, u32)> {
         let head = head(rest)?;
-        let is_here = |known: &&SkippedValue<'de>| {
+        let found = self.values.iter().find(|known| {
             known.head == head && !known.text.is_empty() && rest.starts_with(known.text)
-        };
-        self.values.iter().find(is_here).map(|known| (known.text.len(), known.count))
+        });
+        found.map(|known| (known.text.len(), known.count))
     }
 
     pub(super) fn remember(&mut self, text: &'de [u8], count: u32) {

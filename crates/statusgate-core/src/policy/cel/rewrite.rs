@@ -77,8 +77,8 @@ impl Rewriter<'_> {
                     let pattern = call.args.pop();
                     let subject =
                         call.target.take().map(|target| *target).or_else(|| call.args.pop());
-                    let pattern = pattern.and_then(|pattern| self.pattern(&pattern));
-                    let (Some(subject), Some(number)) = (subject, pattern) else { return };
+                    let number = pattern.and_then(|pattern| self.pattern(&pattern));
+                    let (Some(subject), Some(number)) = (subject, number) else { return };
                     call.func_name = operators::IN.to_owned();
                     call.args = vec![subject, ident(format!("{PATTERN}{number}"))];
                 }
@@ -171,15 +171,10 @@ impl Rewriter<'_> {
 
     fn count(&mut self, call: &CallExpr) {
         let literal = |argument: &IdedExpr| matches!(argument.expr, Expr::Literal(_));
-        let number = |argument: &IdedExpr| match &argument.expr {
-            Expr::Literal(LiteralValue::String(_) | LiteralValue::Bytes(_)) => false,
-            Expr::Literal(_) => true,
-            _ => false,
-        };
         let (values, texts) = match call.func_name.as_str() {
             operators::EQUALS | operators::NOT_EQUALS if !call.args.iter().any(literal) => (1, 1),
             operators::IN => (1, 1),
-            operators::ADD if !call.args.iter().any(number) => (1, 1),
+            operators::ADD if !call.args.iter().any(is_number) => (1, 1),
             operators::LESS
             | operators::LESS_EQUALS
             | operators::GREATER
@@ -195,6 +190,11 @@ impl Rewriter<'_> {
         self.work.values += values;
         self.work.texts += texts;
     }
+}
+
+fn is_number(tree: &IdedExpr) -> bool {
+    let Expr::Literal(literal) = &tree.expr else { return false };
+    !matches!(literal, LiteralValue::String(_) | LiteralValue::Bytes(_))
 }
 
 /// The guard and the element of a step that appends an element, as in `filter` and `map`.

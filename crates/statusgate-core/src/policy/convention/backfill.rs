@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::super::Disposition;
 use super::super::compile::{Compiler, Purpose};
-use super::super::{Check, Disposition};
 use super::ConditionList;
 use super::place::{Label, remaining};
 use super::types::text;
@@ -182,8 +182,8 @@ impl Compiler<'_> {
         inherited: &[Backfill],
         at: At<'_>,
     ) -> Vec<Backfill> {
-        let own = at.each(documents);
-        let own = own.filter_map(|(at, document)| Some((self.default(document, at)?, at)));
+        let own =
+            at.each(documents).filter_map(|(at, document)| Some((self.default(document, at)?, at)));
         let own: Vec<(Backfill, At<'_>)> = own.collect();
         let inherited: Vec<&Backfill> =
             remaining(inherited, own.iter().map(|(default, _)| default));
@@ -208,13 +208,13 @@ impl Compiler<'_> {
             let mut others = before.chain(inherited.iter().copied());
             // Each run would undo what the run before it did.
             let removes = |one: &Backfill| matches!(one.filling, Filling::AbsentMember { .. });
-            let undoes = |other: &&Backfill| {
+            let undone = others.find(|other| {
                 removes(default) != removes(other)
                     && default.path() == other.path()
                     && default.filling.member().is_some()
                     && default.filling.member() == other.filling.member()
-            };
-            if let Some(other) = others.find(undoes) {
+            });
+            if let Some(other) = undone {
                 let message =
                     format!("\"{}\" and \"{}\" undo each other", default.name, other.name);
                 at.key("member")
@@ -362,13 +362,13 @@ fn check_removed(path: &Pointer, member: &str, lists: &[Arc<ConditionList>], at:
             let message = format!("{path} is a history: its elements do not change");
             at.key("list").report(message);
         }
-        let wanted = |check: &Check| check.required && check.action() == Disposition::Deny;
+        let mut required = list.checks(member).iter().filter(|check| check.required);
         let key = |key: &[String]| key.iter().any(|part| part == member);
         let keys = list.types.values().filter_map(|kind| kind.key.as_deref());
         if std::iter::once(list.key()).chain(keys).any(key) {
             at.key("member")
                 .report(format!("{member} cannot be removed: it is part of the key of an element"));
-        } else if let Some(check) = list.checks(member).iter().find(|check| wanted(check)) {
+        } else if let Some(check) = required.find(|check| check.action() == Disposition::Deny) {
             let message = format!("{member} cannot be removed: it is required");
             let help = format!("{} would reject an element without it", check.rule);
             at.key("member").report_with_help(message, help);
@@ -402,8 +402,8 @@ fn members(element: &documents::Element) -> Vec<(String, Vec<ValueSource>)> {
     let others = element.members.iter().map(|(name, value)| {
         let sources = match value {
             ElementValue::Value(scalar) => {
-                let other = || scalar.value().clone();
-                vec![ValueSource::Value(text(scalar).map_or_else(other, Value::from))]
+                let text = text(scalar).map(Value::from);
+                vec![ValueSource::Value(text.unwrap_or_else(|| scalar.value().clone()))]
             }
             ElementValue::Copy(copy) => copies(&copy.copy_of),
         };

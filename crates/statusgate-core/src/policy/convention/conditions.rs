@@ -132,11 +132,8 @@ impl Compiler<'_> {
         for (at, document) in at.key("conditions").each(&spec.conditions) {
             let always = spec.resource_version.as_ref().is_some_and(|version| version.always);
             let list = self.condition_list(document, always, at);
-            let same = |known: &Arc<ConditionList>| {
-                known.path == list.path
-                    && Glob::any_overlap(&known.api_versions, &list.api_versions)
-            };
-            if lists.iter().any(same) {
+            let mut others = lists.iter().filter(|other| other.path == list.path);
+            if others.any(|other| Glob::any_overlap(&other.api_versions, &list.api_versions)) {
                 at.key("path").report_with_help(
                     format!("{} is listed twice for one version", list.path),
                     "give each its own \"apiVersions\"",

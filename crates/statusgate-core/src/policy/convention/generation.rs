@@ -23,8 +23,8 @@ impl Compiler<'_> {
         // Without `reset`, 0 is the same as absence.
         rules.name("generation-decreased", generation.reset.as_mut());
         // Flux's CRDs begin with −1: the object was not observed yet.
-        let below = |_| rules.sanction("generation-minimum", Disposition::Deny);
-        generation.below = generation.minimum.map(below);
+        generation.below =
+            generation.minimum.map(|_| rules.sanction("generation-minimum", Disposition::Deny));
         generation
     }
 }

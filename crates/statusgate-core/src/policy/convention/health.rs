@@ -111,11 +111,11 @@ impl Compiler<'_> {
             });
         }
         rules.sort_by_key(|rule| !rule.even_if_stale);
-        let default_path = || "/status/observedGeneration".parse().ok();
+        let path = observed_generation.cloned();
         Some(Health {
             default: own.default.unwrap_or(HealthStatus::InProgress),
             message: own.message.map(|path| (*path).clone()),
-            observed_generation: observed_generation.cloned().or_else(default_path)?,
+            observed_generation: path.or_else(|| "/status/observedGeneration".parse().ok())?,
             rules,
             phases,
         })

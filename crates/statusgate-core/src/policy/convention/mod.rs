@@ -103,11 +103,11 @@ impl Convention {
     /// The names that a policy may `enable`: rules and defaults that are off by default.
     pub fn optional_parts(&self) -> impl Iterator<Item = &str> + Clone {
         let rules = self.rules.iter().filter(|rule| rule.optional).map(|rule| rule.id.as_str());
-        let each = self.conditions.iter().flat_map(|list| &list.each);
-        let each = each.filter(|rule| rule.optional).map(|rule| rule.id.as_str());
+        let each = self.conditions.iter().flat_map(|list| &list.each).filter(|rule| rule.optional);
         let defaults = self.backfill.iter().filter(|default| default.optional);
-        let defaults = defaults.map(|default| default.name.as_str());
-        rules.chain(each).chain(defaults)
+        rules
+            .chain(each.map(|rule| rule.id.as_str()))
+            .chain(defaults.map(|default| default.name.as_str()))
     }
 
     /// The same convention with the optional parts that are `wanted`, and without the others.
@@ -146,9 +146,9 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let times = times_of(&backfill, &conditions, phase.as_ref());
     // Rules last: their ids are the only ones that are chosen.
     let path = spec.phase.as_ref().and_then(|phase| phase.path.first());
-    let rules = at.key("rules").each(&spec.rules);
-    let rules = rules.filter_map(|(at, rule)| compiler.rule(rule, path, at)).map(Arc::new);
-    let rules = rules.collect();
+    let given = at.key("rules").each(&spec.rules);
+    let rules =
+        given.filter_map(|(at, rule)| compiler.rule(rule, path, at)).map(Arc::new).collect();
     for (at, list) in at.key("conditions").each(&mut conditions) {
         let each = compiler.element_rules(&list.each, at);
         Arc::make_mut(list).each = each;
@@ -186,11 +186,10 @@ fn times_of(
         Filling::SteadyStatus { times, .. } => Some(times.clone()),
         _ => None,
     });
-    let transitions = || {
-        let phase = phase.and_then(|rules| rules.transition_time.as_ref());
-        let phase = phase.and_then(|time| time.path.tokens().last());
-        let lists = lists.iter().map(|list| list.time_member().to_owned());
-        lists.chain(phase.cloned()).collect::<BTreeSet<_>>().into_iter().collect()
-    };
-    steady.unwrap_or_else(transitions).into()
+    if let Some(times) = steady {
+        return times.into();
+    }
+    let of_phase = phase.and_then(|rules| rules.transition_time.as_ref()?.path.tokens().last());
+    let of_lists = lists.iter().map(|list| list.time_member().to_owned());
+    of_lists.chain(of_phase.cloned()).collect::<BTreeSet<_>>().into_iter().collect()
 }

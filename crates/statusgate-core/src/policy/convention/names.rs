@@ -1,6 +1,6 @@
 //! The names by which parts of a convention refer to each other: phases and lists of conditions.
 
-use crate::documents::{ConditionList, ConventionSpec, PLACEHOLDER_POINTER};
+use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER};
 use crate::language::Glob;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -20,17 +20,16 @@ pub struct Names {
 impl Names {
     /// The names of a convention. A placeholder for a phase is empty.
     pub(crate) fn of(spec: &ConventionSpec, complete: bool) -> Self {
-        let phases = spec.phase.iter().flat_map(|phase| &phase.values);
-        let phases = phases.flat_map(|value| value.phase.iter());
-        let phases: Vec<String> = phases.cloned().collect();
+        let values = spec.phase.iter().flat_map(|phase| &phase.values);
+        let phases: Vec<String> = values.flat_map(|value| value.phase.iter()).cloned().collect();
         let complete_phases = complete && !phases.iter().any(String::is_empty);
         let paths = spec.phase.iter().flat_map(|phase| phase.path.iter());
         let lists: Vec<String> = spec.conditions.iter().map(|list| list.path.to_string()).collect();
         let complete_lists = complete && !lists.iter().any(|path| path == PLACEHOLDER_POINTER);
-        let is_closed =
-            |list: &ConditionList| list.other_types.is_some() && list.polarity_from.is_empty();
-        let closed =
-            complete && !spec.conditions.is_empty() && spec.conditions.iter().all(is_closed);
+        let closed = complete
+            && !spec.conditions.is_empty()
+            && spec.conditions.iter().all(|list| list.other_types.is_some())
+            && spec.conditions.iter().all(|list| list.polarity_from.is_empty());
         let types = spec.conditions.iter().flat_map(|list| list.types.keys().cloned());
         Self {
             types: closed.then(|| types.collect()),

@@ -164,9 +164,9 @@ impl Compiler<'_> {
 
     /// Without `moves` every phase may follow every other, except that none follows a final phase.
     fn moves(&self, phase: &documents::Phase, rules: Sourced<'_>, at: At<'_>) -> Option<Moves> {
-        let finals = phase.values.iter().filter(|value| value.is_final);
-        let finals = finals.flat_map(|value| value.phase.iter()).map(String::as_str);
-        let finals: Vec<&str> = finals.collect();
+        let values = phase.values.iter().filter(|value| value.is_final);
+        let finals: Vec<&str> =
+            values.flat_map(|value| value.phase.iter()).map(String::as_str).collect();
         let all = || phase.values.iter().flat_map(|value| value.phase.iter()).cloned();
         let mut moves = match &phase.moves {
             Some(moves) => {
@@ -223,10 +223,9 @@ impl Compiler<'_> {
             return Id::new(self.id(&rule), usize::MAX);
         }
         let id = self.id(&rule);
-        let is_shared = |other: &PhaseValue| {
-            value.id.is_some() && *other.rule == *id && other.necessary == value.necessary
-        };
-        if self.declarer(&rule) == Some(Declarer::Phase) && !known.iter().any(is_shared) {
+        let mut others = known.iter().filter(|other| *other.rule == *id);
+        let shared = value.id.is_some() && others.any(|other| other.necessary == value.necessary);
+        if self.declarer(&rule) == Some(Declarer::Phase) && !shared {
             let at = if value.id.is_some() { at.key("id") } else { at.key("phase") };
             Self::report_taken(at, &rule, "another phase");
         }

@@ -45,8 +45,8 @@ impl Label {
     pub(crate) fn is_replaced(&self, inherited: &[Self], own: &Self) -> bool {
         let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
         let same_place = |other: &Self| same(own.place.as_deref(), other.place.as_deref());
-        let chosen = |other: &Self| same(own.name(), other.name()) && same_place(other);
-        same(own.name(), self.name()) || (same_place(self) && !inherited.iter().any(chosen))
+        let mut named = inherited.iter().filter(|other| same(own.name(), other.name()));
+        same(own.name(), self.name()) || (same_place(self) && !named.any(same_place))
     }
 }
 
@@ -63,9 +63,8 @@ pub(crate) fn remaining<'b, 'o>(
 ) -> Vec<&'b Backfill> {
     let own: Vec<Label> = own.into_iter().map(Label::from).collect();
     let all: Vec<Label> = inherited.iter().map(Label::from).collect();
-    let stays = |their: &Label| !own.iter().any(|own| their.is_replaced(&all, own));
-    let remaining = inherited.iter().zip(&all).filter(|(_, their)| stays(their));
-    remaining.map(|(default, _)| default).collect()
+    let stays = all.iter().map(|their| !own.iter().any(|own| their.is_replaced(&all, own)));
+    inherited.iter().zip(stays).filter_map(|(default, stays)| stays.then_some(default)).collect()
 }
 
 #[cfg(test)]

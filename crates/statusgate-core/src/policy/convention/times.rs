@@ -58,15 +58,15 @@ impl Compiler<'_> {
         let own = times.source.clone();
         let rules = self.tables(&[&own, source]);
         rules.name("transition-time-backwards", times.backwards.as_mut());
-        // Without a resourceVersion, a writer with a stale cache repeats an older time.
         let backwards = times.backwards.as_ref().map(|changed| changed.action);
-        let unchanged =
-            backwards.map(|changed| if resource_version { Disposition::Deny } else { changed });
-        let unchanged = match &times.backwards_unchanged {
+        let action = match &times.backwards_unchanged {
             Some(written) => written.as_ref().map(|written| written.action),
-            None => unchanged,
+            // Without a resourceVersion, a writer with a stale cache repeats an older time.
+            None => {
+                backwards.map(|changed| if resource_version { Disposition::Deny } else { changed })
+            }
         };
-        let unchanged = unchanged.map(|action| rules.sanction("transition-time-backwards", action));
+        let unchanged = action.map(|action| rules.sanction("transition-time-backwards", action));
         times.backwards_unchanged = Some(unchanged);
         times.kept = times.kept.take().filter(|_| !times.must_move_on.is_empty());
         rules.name_timed("transition-time-kept", times.kept.as_mut());

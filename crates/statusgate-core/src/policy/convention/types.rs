@@ -121,8 +121,8 @@ fn texts<'r>(
     statuses: &'r [ConditionStatus],
     scalars: &'r [Scalar],
 ) -> impl Iterator<Item = &'r str> + Clone {
-    let scalars = scalars.iter().map(|scalar| text(scalar).unwrap_or_default());
-    statuses.iter().map(|status| status.name()).chain(scalars)
+    let names = statuses.iter().map(|status| status.name());
+    names.chain(scalars.iter().map(|scalar| text(scalar).unwrap_or_default()))
 }
 
 pub(super) fn text(scalar: &Scalar) -> Option<&str> {

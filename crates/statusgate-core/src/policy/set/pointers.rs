@@ -38,19 +38,17 @@ impl PolicySet {
         let (found, _) = envelopes(documents);
         let problems = Problems::default();
         for envelope in &found {
-            let follows = |policy: &&Policy| match envelope.kind {
-                DocumentKind::StatusPolicy => *policy.name == *envelope.label,
-                _ => policy.convention.name == envelope.label,
-            };
-            let policies: Vec<&Policy> = self.policies().iter().filter(follows).collect();
-            let is_about = |version: &&Defined| {
-                let selects = |policy: &&Policy| version.is_selected(policy);
-                policies.iter().any(selects)
+            let policies =
+                Vec::from_iter(self.policies().iter().filter(|policy| match envelope.kind {
+                    DocumentKind::StatusPolicy => *policy.name == *envelope.label,
+                    _ => policy.convention.name == envelope.label,
+                }));
+            let versions = Vec::from_iter(defined.iter().filter(|version| {
+                policies.iter().any(|policy| version.is_selected(policy))
                     || (policies.is_empty() && envelope.kind == DocumentKind::StatusConvention)
-            };
-            let defined: Vec<&Defined> = defined.iter().filter(is_about).collect();
-            if !defined.is_empty() {
-                compare(&envelope.spec, "", &defined, &problems);
+            }));
+            if !versions.is_empty() {
+                compare(&envelope.spec, "", &versions, &problems);
             }
         }
         Diagnostics::new(given, problems.into_list())

@@ -49,8 +49,8 @@ pub fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
         let mut reader = TreeReader::new(Dialect::Core, source, repeated, part.len());
         match reader.read(text, &part) {
             Ok(()) => {
+                reader.roots.retain(|root| !matches!(root.value, Value::Null));
                 let roots = reader.roots.into_iter();
-                let roots = roots.filter(|root| !matches!(root.value, Value::Null));
                 let span = Span { source, bytes: part };
                 documents.extend(roots.map(|root| Document { root, span: span.clone() }));
             }
@@ -176,8 +176,8 @@ impl TreeReader {
                     self.key(text, is_plain, tag.as_deref())
                 } else {
                     self.dialect.scalar(text, is_plain, tag.as_deref())
-                };
-                let value = value.map_err(|message| self.mistake(bytes, &message))?;
+                }
+                .map_err(|message| self.mistake(bytes, &message))?;
                 let node = self.node(value, bytes);
                 self.complete(node, anchor)
             }
@@ -208,8 +208,8 @@ impl TreeReader {
     }
 
     fn expects_key(&self) -> bool {
-        let is_map = |open: &&Open| matches!(open.node.value, Value::Map(_));
-        self.open.last().filter(is_map).is_some_and(|open| open.key.is_none())
+        let open = self.open.last();
+        open.is_some_and(|open| matches!(open.node.value, Value::Map(_)) && open.key.is_none())
     }
 
     /// The name of a key: `on:` and `1.0:` are called what they look like.
@@ -283,8 +283,7 @@ impl TreeReader {
             return Err(self.mistake(bytes, message));
         };
         self.bytes_left = left;
-        let node = node.clone();
-        self.complete(node, 0)
+        self.complete(node.clone(), 0)
     }
 
     /// Puts a node where it belongs: it is a document, an item, a key, or the value of the last key.

@@ -49,8 +49,7 @@ impl Dialect {
                 }
             }
             (Some("binary"), Self::Kubectl) => {
-                let text: String = text.split_ascii_whitespace().collect();
-                let bytes = STANDARD.decode(text).ok();
+                let bytes = STANDARD.decode(text.split_ascii_whitespace().collect::<String>()).ok();
                 let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
                 text.map(Value::String).ok_or_else(|| NOT_ITS_TAG.to_owned())
             }
@@ -132,8 +131,7 @@ fn core_number(text: &str) -> Option<Value> {
         }
     }
     // What Rust reads as a number beyond this (`infinity`) is a text.
-    let is_digit = |byte: u8| byte.is_ascii_digit() || byte == b'.';
-    if !digits.bytes().next().is_some_and(is_digit) {
+    if !digits.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.') {
         return None;
     }
     text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()
