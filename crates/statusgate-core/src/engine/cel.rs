@@ -333,9 +333,9 @@ impl Converter<'_> {
             Json::Array(items) => {
                 // Lists have no members.
                 let items = if part.is_some() { &[] } else { items.as_slice() };
-                let items = items.iter().map(|item| self.value(item, None));
-                let items: Vec<_> = items.collect::<Result<_, _>>()?;
-                self.one(CelList::from(items))
+                let list: Result<Vec<_>, _> =
+                    items.iter().map(|item| self.value(item, None)).collect();
+                self.one(CelList::from(list?))
             }
             Json::Object(all) => {
                 let mut members = Members::new();

@@ -162,12 +162,10 @@ impl Scope {
 
     /// One branch for each word. A predicate can have only one of the keys in `x-apart`.
     fn schema(self, generator: &mut SchemaGenerator) -> Schema {
+        let required = |key: &&str| json!({"required": [key]});
         let one_of = |keys: &[&str]| match keys {
-            [key] => json!({"required": [key]}),
-            keys => {
-                let keys = keys.iter().map(|key| json!({"required": [key]}));
-                json!({"anyOf": keys.collect::<Value>()})
-            }
+            [key] => required(key),
+            keys => json!({"anyOf": keys.iter().map(required).collect::<Value>()}),
         };
         let mut words = Vec::new();
         for entry in WORDS {

@@ -59,8 +59,8 @@ impl<'de, T: DeserializeOwned, const MIN: usize> Deserialize<'de> for Values<T, 
         if items.len() < MIN {
             return Err(D::Error::custom("this list must not be empty"));
         }
-        let items = items.into_iter().map(serde_json::from_value);
-        items.collect::<Result<_, _>>().map(Self).map_err(D::Error::custom)
+        let values = items.into_iter().map(serde_json::from_value);
+        values.collect::<Result<_, _>>().map(Self).map_err(D::Error::custom)
     }
 }
 

@@ -229,8 +229,8 @@ impl From<&serde_json::Value> for Json<'_> {
             serde_json::Value::String(text) => Self::String(text.clone().into()),
             serde_json::Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
             serde_json::Value::Object(members) => {
-                let members = members.iter();
-                Self::Object(members.map(|(name, of)| (name.clone().into(), of.into())).collect())
+                let owned = members.iter().map(|(name, value)| (name.clone().into(), value.into()));
+                Self::Object(owned.collect())
             }
         }
     }

@@ -197,8 +197,7 @@ pub(crate) fn compile(
 /// Reports optional parts that a policy cannot enable.
 fn check_enabled(enabled: &[String], found: Option<&KnownConvention>, at: At<'_>) {
     let parts = found.and_then(KnownConvention::parts);
-    for (index, name) in enabled.iter().enumerate() {
-        let at = at.item(index);
+    for (index, (at, name)) in at.each(enabled).enumerate() {
         if enabled[..index].contains(name) {
             at.report(format!("\"{name}\" is enabled twice"));
         }
@@ -216,13 +215,11 @@ fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Conventi
     let of_convention =
         |id: &str| named.is_some_and(|named| named.declared.get(&compiler.id(id)).is_some());
     for (at, field) in at.key("fields").each(&spec.fields) {
-        let at = at.key("id");
         if let Some(id) = field.check.id.as_ref().filter(|id| of_convention(id)) {
-            Compiler::report_taken(at, id, "the convention of the same name");
+            Compiler::report_taken(at.key("id"), id, "the convention of the same name");
         }
     }
     for (at, rule) in at.key("rules").each(&spec.rules) {
-        let at = at.key("name");
         let by = match compiler.declarer(&rule.name) {
             _ if *rule.name == *OWNER => Declarer::Owners.name(),
             Some(Declarer::Check) => "a check of a field",
@@ -230,7 +227,7 @@ fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Conventi
             None if of_convention(&rule.name) => "the convention of the same name",
             None => continue,
         };
-        Compiler::report_taken(at, &rule.name, by);
+        Compiler::report_taken(at.key("name"), &rule.name, by);
     }
 }
 
@@ -276,8 +273,7 @@ fn check_writers(documents: &[documents::Writer], at: At<'_>) {
 
 /// Each entry is enforced. With two entries for one field, a writer would have to be in both.
 fn check_owners(documents: &[Owner], at: At<'_>) {
-    for (index, document) in documents.iter().enumerate() {
-        let at = at.item(index);
+    for (index, (at, document)) in at.each(documents).enumerate() {
         if documents[..index].iter().any(|other| other.path == document.path) {
             let message = format!("{} has owners above already", document.path);
             at.key("path").report_with_help(message, "name all of them in one entry");

@@ -66,8 +66,8 @@ impl<'m> Places<'m> {
                     None => (!self.part.is_document()).then_some(object.span.bytes.start),
                 },
             },
-        };
-        let start = start.unwrap_or_else(|| tree::content(text, &document.range));
+        }
+        .unwrap_or_else(|| tree::content(text, &document.range));
         start..start
     }
 

@@ -115,11 +115,10 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         for (member, texts) in row.expects() {
             let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
             if !texts.clone().any(|text| text == value) {
-                let texts: Vec<String> = texts.map(quoted).collect();
                 let message = format!(
                     "reason {} requires {member} {}, not {}",
                     quoted(reason),
-                    texts.join(" or "),
+                    texts.map(quoted).collect::<Vec<_>>().join(" or "),
                     quoted(value)
                 );
                 violations.push(self.located(member, |field| {

@@ -18,8 +18,7 @@ impl Compiler<'_> {
         backfill: &[Backfill],
         at: At<'_>,
     ) -> Vec<CelRule> {
-        let rules = documents.iter().enumerate().filter_map(|(index, document)| {
-            let at = at.item(index);
+        let rules = at.each(documents).enumerate().filter_map(|(index, (at, document))| {
             if documents[..index].iter().any(|other| other.name == document.name) {
                 at.key("name").report(format!("rule {} is listed twice", *document.name));
             }

@@ -174,8 +174,7 @@ impl Compiler<'_> {
             rules.name("history-repeated", history.repeated.as_mut());
         }
         for (name, checks) in &mut list.members {
-            let at = at.key("members").key(name);
-            for (at, check) in at.each(&mut checks.0) {
+            for (at, check) in at.key("members").key(name).each(&mut checks.0) {
                 *check = self.check(check, &member_id(name), &document.source, at);
             }
         }
@@ -216,8 +215,7 @@ impl Compiler<'_> {
 
     /// The rules about each element.
     pub(super) fn element_rules(&self, each: &[ElementRule], at: At<'_>) -> Vec<ElementRule> {
-        let rules = each.iter().enumerate().map(|(index, rule)| {
-            let at = at.key("each").item(index);
+        let rules = at.key("each").each(each).enumerate().map(|(index, (at, rule))| {
             if each[..index].iter().any(|other| other.id == rule.id) {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
             }

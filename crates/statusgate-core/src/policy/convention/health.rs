@@ -89,9 +89,8 @@ impl Compiler<'_> {
             return None;
         }
         let own = spec.health.clone().unwrap_or_default();
-        let at = at.key("health");
         let mut rules: Vec<HealthRule> = Vec::new();
-        for (at, document) in at.key("rules").each(&own.rules) {
+        for (at, document) in at.key("health").key("rules").each(&own.rules) {
             if rules.iter().any(|known| known.name == document.name) {
                 at.key("name").report(format!("rule {} is listed twice", *document.name));
             }

@@ -44,10 +44,9 @@ impl ReasonRow {
             Self::Status(status) => (Some(status), None),
             Self::Members(members) => (members.status.as_ref(), Some(&members.others)),
         };
-        let status = status.map(|status| ("status", texts(status, &[])));
+        let status = status.into_iter().map(|status| ("status", texts(status, &[])));
         let others = others.into_iter().flatten();
-        let others = others.map(|(member, scalars)| (member.as_str(), texts(&[], scalars)));
-        status.into_iter().chain(others)
+        status.chain(others.map(|(member, scalars)| (member.as_str(), texts(&[], scalars))))
     }
 
     /// What happens when a member has another text.

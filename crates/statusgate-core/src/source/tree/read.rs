@@ -366,9 +366,8 @@ impl TreeReader {
 
     /// Whether this is inside a part of a test case that is read like a manifest.
     fn is_in_manifest(&self) -> bool {
-        let keys = self.open.iter().filter_map(|open| open.key.as_ref());
-        let keys: Vec<&str> = keys.map(|key| key.name.as_str()).take(3).collect();
-        match keys.as_slice() {
+        let keys = self.open.iter().filter_map(|open| Some(open.key.as_ref()?.name.as_str()));
+        match Vec::from_iter(keys.take(3)).as_slice() {
             ["cases", "object" | "old", ..] => self.open.len() > 3,
             ["cases", "expect", "status" | "patch"] => self.open.len() > 4,
             _ => false,
