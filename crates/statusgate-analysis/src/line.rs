@@ -205,8 +205,9 @@ impl<'c> Lines<'c> {
         let most = list.max_items.unwrap_or_default();
         self.given(list.too_long.as_ref(), || format!("{path} has more than {most} elements"));
         if let Some(history) = &list.history {
-            let what = || format!("a stored element of {path} changes");
-            self.given(history.rewritten.as_ref(), what);
+            self.given(history.rewritten.as_ref(), || {
+                format!("a stored element of {path} changes")
+            });
             self.given(history.repeated.as_ref(), || {
                 let distinct = history.distinct.iter().flat_map(|names| names.to_vec());
                 let distinct = words::any_of(distinct);
@@ -307,10 +308,10 @@ impl<'c> Lines<'c> {
         let at_first = rules.ahead_at_first.as_ref().filter(|_| differ);
         self.given(rules.ahead.as_ref(), || AHEAD.to_owned());
         self.given(at_first, || format!("{AHEAD}, if no generation was stored"));
-        let decreased = || "a lower generation than the stored one".to_owned();
-        self.given(rules.decreased.as_ref(), decreased);
-        let reset = || "the object's own generation reset to 0".to_owned();
-        self.given(rules.reset.as_ref(), reset);
+        self.given(rules.decreased.as_ref(), || {
+            "a lower generation than the stored one".to_owned()
+        });
+        self.given(rules.reset.as_ref(), || "the object's own generation reset to 0".to_owned());
         let least = rules.minimum.unwrap_or_default();
         self.given(rules.below.as_ref(), || format!("below {least}"));
     }
@@ -335,8 +336,7 @@ impl<'c> Lines<'c> {
         });
         if let Some(time) = &rules.transition_time {
             let field = time.path.field();
-            let moved = || format!("{field} changes, but {path} does not");
-            self.given(time.moved.as_ref(), moved);
+            self.given(time.moved.as_ref(), || format!("{field} changes, but {path} does not"));
             let kept = time.kept.as_ref().filter(|_| !time.in_step());
             self.given(kept, || format!("{path} changes, but {field} does not"));
         }

@@ -33,26 +33,22 @@ pub(crate) enum Row {
 
 /// The lines of a table; `rows` has one for each combination.
 pub(crate) fn collapse(space: &Space, rows: &[Row]) -> Vec<Cube> {
-    let cube = |number: usize, outcome: usize| Cube {
-        answers: space.combination(number).iter().map(|at| 1 << at).collect(),
-        outcome,
-    };
-    let all: Vec<Cube> = rows
-        .iter()
-        .enumerate()
-        .filter_map(|(number, row)| match row {
-            Row::Outcome(outcome) => Some(cube(number, *outcome)),
-            Row::CannotBe | Row::NotWanted => None,
-        })
-        .collect();
+    let cubes = rows.iter().enumerate().filter_map(|(number, row)| match row {
+        Row::Outcome(outcome) => {
+            let answers = space.combination(number).iter().map(|at| 1 << at).collect();
+            Some(Cube { answers, outcome: *outcome })
+        }
+        Row::CannotBe | Row::NotWanted => None,
+    });
+    let all: Vec<Cube> = cubes.collect();
     let count = space.facts.len();
     let orders = (0..count.max(1)).flat_map(|shift| {
         let forward: Vec<usize> = (0..count).map(|at| (at + shift) % count).collect();
         let backward = forward.iter().rev().copied().collect();
         [forward, backward]
     });
-    let best = orders.map(|order| merge(all.clone(), &order)).min_by_key(Vec::len);
-    let mut best = best.unwrap_or_default();
+    let merged = orders.map(|order| merge(all.clone(), &order));
+    let mut best = merged.min_by_key(Vec::len).unwrap_or_default();
     if best.len() <= MAX_EXPANDED {
         best = expand(space, rows, best);
     }
@@ -93,8 +89,8 @@ fn expand(space: &Space, rows: &[Row], cubes: Vec<Cube>) -> Vec<Cube> {
             general.push(cube);
         }
     }
-    let size = |cube: &Cube| -> u32 { cube.answers.iter().map(|bits| bits.count_ones()).sum() };
-    general.sort_by_key(|cube| std::cmp::Reverse(size(cube)));
+    // The largest first.
+    general.sort_by_key(|cube| cube.answers.iter().map(|bits| bits.count_zeros()).sum::<u32>());
     let mut covered: Vec<u16> = vec![0; rows.len()];
     for cube in &general {
         cube.all(&strides, &mut |number| {
@@ -129,11 +125,11 @@ fn merge(mut cubes: Vec<Cube>, order: &[usize]) -> Vec<Cube> {
                 let answers = std::mem::take(&mut cube.answers[*fact]);
                 *groups.entry(cube).or_default() |= answers;
             }
-            let put_back = |(mut cube, answers): (Cube, u128)| {
+            let merged = groups.into_iter().map(|(mut cube, answers)| {
                 cube.answers[*fact] = answers;
                 cube
-            };
-            cubes = groups.into_iter().map(put_back).collect();
+            });
+            cubes = merged.collect();
         }
         if cubes.len() == before {
             // The order of a map is random; that of a page must not be.
@@ -201,7 +197,7 @@ fn labels(answers: &[Answer], places: &[usize]) -> IndexSet<String> {
         let mut wanted = answers.iter().enumerate().filter(|(_, answer)| wanted(answer));
         wanted.all(|(at, _)| places.contains(&at))
     };
-    let label = |answer: &Answer| match answer {
+    let labels = places.iter().filter_map(|at| answers.get(*at)).map(|answer| match answer {
         Answer::Condition { status, .. }
             if all(
                 &|other| matches!(other, Answer::Condition { status: own, .. } if own == status),
@@ -211,28 +207,26 @@ fn labels(answers: &[Answer], places: &[usize]) -> IndexSet<String> {
         }
         Answer::Condition { status, reason, represents } => {
             let label = answer.label();
-            let same = |other: &Answer| match other {
+            let is_of_all = all(&|other| match other {
                 Answer::Condition { reason: own, represents: what, .. } => {
-                    (own, what) == (reason, represents)
-                        || *represents == Represents::Others && what == represents
+                    what == represents && (own == reason || *what == Represents::Others)
                 }
                 _ => false,
-            };
-            if all(&same) { label.replacen(status.name(), "any", 1) } else { label }
+            });
+            if is_of_all { label.replacen(status.name(), "any", 1) } else { label }
         }
         _ => answer.label(),
-    };
-    places.iter().filter_map(|at| answers.get(*at)).map(label).collect()
+    });
+    labels.collect()
 }
 
 /// Whether one of some answers represents all values that no predicate names: "not another" is unclear.
 fn has_rest(answers: &[Answer], places: &[usize]) -> bool {
-    let rest = |answer: &Answer| {
+    places.iter().filter_map(|at| answers.get(*at)).any(|answer| {
         matches!(
             answer,
             Answer::Value { represents: Represents::Others, .. }
                 | Answer::Condition { represents: Represents::Others, .. }
         )
-    };
-    places.iter().filter_map(|at| answers.get(*at)).any(rest)
+    })
 }

@@ -94,9 +94,10 @@ impl<'p> Relevances<'p> {
         for (_, policy) in selected.policies() {
             let convention = &*policy.convention;
             let mut known = self.read.borrow_mut();
-            let read = || is_idle(convention).then(|| read_by_rules(convention));
-            let read = known.entry(ptr::from_ref(convention)).or_insert_with(read).as_ref()?;
-            relevance.changed.extend(read.iter().cloned());
+            let entry = known.entry(ptr::from_ref(convention));
+            let read =
+                entry.or_insert_with(|| is_idle(convention).then(|| read_by_rules(convention)));
+            relevance.changed.extend(read.as_ref()?.iter().cloned());
             relevance.policy(policy, selected.owns(policy))?;
         }
         Some(relevance)
@@ -157,9 +158,9 @@ impl Relevance {
                 return;
             }
             Filling::Field(path, sources) => {
-                let is_null = |source: &ValueSource| matches!(source, ValueSource::Value(value) if value.is_null());
-                let none =
-                    if sources.iter().all(is_null) { NoValue::Absent } else { NoValue::Null };
+                let null = ValueSource::Value(serde_json::Value::Null);
+                let is_null = sources.iter().all(|source| *source == null);
+                let none = if is_null { NoValue::Absent } else { NoValue::Null };
                 self.missing.insert(place(path, none));
                 return;
             }

@@ -57,12 +57,11 @@ impl<'c> Stage<'c> {
         if let (Some((_, plurals)), Some(answers)) =
             (self.selected, space.facts.get_mut(&Fact::Resource))
         {
-            let is_selected = |answer: &Answer| {
+            let samples = plurals.iter().map(|glob| Answer::named(glob.sample().into()));
+            let known = answers.drain(..).filter(|answer| {
                 let plural = answer.value().and_then(Value::as_str).unwrap_or_default();
                 plurals.iter().any(|glob| glob.matches(plural))
-            };
-            let samples = plurals.iter().map(|glob| Answer::named(glob.sample().into()));
-            let known = answers.drain(..).filter(is_selected);
+            });
             let all: Vec<Answer> = known.chain(samples).collect();
             for answer in all {
                 if !answers.iter().any(|known| known.value() == answer.value()) {
@@ -91,14 +90,13 @@ impl<'c> Stage<'c> {
         }
         for (fact, answer) in &facts {
             if let (Fact::Length(path), Answer::Count(count)) = (fact, answer) {
-                let item = |number| {
+                builder.object.stretch(path, *count, |number| {
                     let kind = format!("Example{number}");
                     match self.list_at(path) {
                         Some(list) => self.condition(list, &kind, "True"),
                         None => json!({"type": kind}),
                     }
-                };
-                builder.object.stretch(path, *count, item)?;
+                })?;
             }
         }
         // After the lengths, because a length changes which element is the last.
@@ -322,8 +320,7 @@ impl<'c> Stage<'c> {
             let place = self.sample(path);
             let item = element_at(&object, &place)?;
             let before = old.as_ref().and_then(|old| element_at(old, &place));
-            let kind = item.get("type").and_then(Json::as_str);
-            let kind = kind.and_then(|kind| self.list_at(path)?.find(kind));
+            let kind = self.list_at(path).and_then(|list| list.find(item.get("type")?.as_str()?));
             facts = with_element(facts, item, before, kind);
         }
         Some(ask(&facts))
@@ -397,8 +394,7 @@ impl<'c> Stage<'c> {
         match object.pointer(&path) {
             Some(value) if list.is_map() => vec![(path, value)],
             Some(Value::Array(items)) => {
-                let items = items.iter().enumerate();
-                items.map(|(at, item)| (format!("{path}/{at}"), item)).collect()
+                items.iter().enumerate().map(|(at, item)| (format!("{path}/{at}"), item)).collect()
             }
             _ => Vec::new(),
         }
@@ -475,12 +471,12 @@ impl Scene {
 
     /// The stored object. Without one, it is the new object without a status.
     pub(crate) fn stored(&self) -> Cow<'_, Value> {
-        let without_status = || {
-            let mut object = self.object.clone();
-            object.as_object_mut().map(|members| members.remove("status"));
-            Cow::Owned(object)
-        };
-        self.old.as_ref().map_or_else(without_status, Cow::Borrowed)
+        if let Some(old) = &self.old {
+            return Cow::Borrowed(old);
+        }
+        let mut object = self.object.clone();
+        object.as_object_mut().map(|members| members.remove("status"));
+        Cow::Owned(object)
     }
 
     /// The object, below the stored object if there is one.

@@ -9,7 +9,7 @@ use crate::line::{Clause, rules};
 use crate::minimize::{self, Cube, Row};
 use crate::scene::{Scene, Stage};
 use statusgate_core::engine::{Facts, admits, imposed, repaired};
-use statusgate_core::policy::convention::{Convention, HealthRule, PhaseRules, PhaseValue, STORED};
+use statusgate_core::policy::convention::{Convention, HealthRule, PhaseRules, STORED};
 
 /// The combinations of some facts, each with its outcome.
 #[derive(Clone, Debug)]
@@ -61,13 +61,13 @@ impl Table<PhaseOutcome> {
                 let place = |name: &str| rules.phases.iter().position(|phase| phase.name == name);
                 let admissible: Vec<bool> =
                     rules.phases.iter().map(|phase| admits(facts, phase)).collect();
-                let repair = |(phase, admissible): (&PhaseValue, &bool)| {
+                let repairs = rules.phases.iter().zip(&admissible).map(|(phase, admissible)| {
                     let supposed = Facts { phase: Some(&phase.name), ..*facts };
                     repaired(rules, &supposed).filter(|_| !admissible).and_then(place)
-                };
+                });
                 PhaseOutcome {
                     imposed: imposed(rules, facts).and_then(|phase| place(&phase.name)),
-                    repairs: rules.phases.iter().zip(&admissible).map(repair).collect(),
+                    repairs: repairs.collect(),
                     admissible,
                 }
             })
@@ -96,10 +96,8 @@ impl Table<Vec<usize>> {
             return Err(space.into());
         }
         Self::walk(space, &stage, |scene| {
-            let fires = |(number, clause): &(usize, Clause<'_>)| {
-                stage.holds(scene, &clause.question()).then_some(*number)
-            };
-            Some(chosen.iter().filter_map(fires).collect())
+            let firing = chosen.iter().filter(|(_, clause)| stage.holds(scene, &clause.question()));
+            Some(firing.map(|(number, _)| *number).collect())
         })
     }
 }
@@ -114,12 +112,11 @@ impl<T: Eq + Hash> Table<T> {
             return Err(space.into());
         };
         let mut outcomes: IndexSet<T> = IndexSet::new();
-        let row = |number| {
+        let rows = (0..size).map(|number| {
             let scene = stage.scene(&space, &space.combination(number))?;
             Some(outcomes.insert_full(outcome(&scene)?).0)
-        };
-        let rows = (0..size).map(row).collect();
-        Ok(Self { space, outcomes: outcomes.into_iter().collect(), rows })
+        });
+        Ok(Self { rows: rows.collect(), space, outcomes: outcomes.into_iter().collect() })
     }
 
     /// The combinations with their outcomes, without those that are impossible.
@@ -139,19 +136,18 @@ impl<T: Eq + Hash> Table<T> {
         mut view: impl FnMut(&[usize], &T) -> Option<V>,
     ) -> Vec<(Cube, V)> {
         let mut views: IndexSet<V> = IndexSet::new();
-        let row = |number| match self.outcome(number) {
+        let all = (0..self.rows.len()).map(|number| match self.outcome(number) {
             None => Row::CannotBe,
             Some(outcome) => match view(&self.space.combination(number), outcome) {
                 Some(seen) => Row::Outcome(views.insert_full(seen).0),
                 None => Row::NotWanted,
             },
-        };
-        let rows: Vec<Row> = (0..self.rows.len()).map(row).collect();
-        let view = |cube: Cube| {
-            let view = views.get_index(cube.outcome)?.clone();
-            Some((cube, view))
-        };
-        minimize::collapse(&self.space, &rows).into_iter().filter_map(view).collect()
+        });
+        let rows: Vec<Row> = all.collect();
+        let cubes = minimize::collapse(&self.space, &rows).into_iter();
+        cubes
+            .filter_map(|cube| views.get_index(cube.outcome).cloned().map(|view| (cube, view)))
+            .collect()
     }
 }
 

@@ -122,8 +122,8 @@ impl<'c> Collector<'c> {
     pub(crate) fn into_space(mut self) -> Space {
         self.share();
         self.match_patterns();
-        let answers = |(fact, wanted): (&Fact, &_)| (fact.clone(), self.answers(fact, wanted));
-        let mut facts: IndexMap<Fact, Vec<Answer>> = self.facts.iter().map(answers).collect();
+        let all = self.facts.iter().map(|(fact, of)| (fact.clone(), self.answers(fact, of)));
+        let mut facts: IndexMap<Fact, Vec<Answer>> = all.collect();
         facts.sort_by_key(|fact, _| rank(fact));
         Space {
             facts,
@@ -170,9 +170,8 @@ impl<'c> Collector<'c> {
             let texts: Vec<String> =
                 value.patterns.iter().filter_map(|pattern| sample::matching(pattern, 0)).collect();
             let pairs = texts.iter().flat_map(|one| texts.iter().map(move |two| (one, two)));
-            let pairs =
-                pairs.filter(|(one, two)| one != two).map(|(one, two)| format!("{one}{two}"));
-            let both: Vec<String> = pairs.collect();
+            let different = pairs.filter(|(one, two)| one != two);
+            let both: Vec<String> = different.map(|(one, two)| format!("{one}{two}")).collect();
             value.literals.extend(texts.into_iter().chain(both).map(Value::from));
         }
     }
@@ -193,8 +192,8 @@ impl<'c> Collector<'c> {
     fn is_open(&self, fact: &Fact, value: &Wanted<'_>) -> bool {
         let answers = match fact {
             Fact::Length(_) => {
-                let too_long = |count: &usize| *count != usize::MAX && *count > sample::LONGEST;
-                return value.counts.iter().any(too_long);
+                let mut counts = value.counts.iter().filter(|count| **count != usize::MAX);
+                return counts.any(|count| *count > sample::LONGEST);
             }
             // Of several conditions, each can have changed alone.
             Fact::Condition { old: true, .. } => return self.changed.len() > 1,
@@ -210,11 +209,10 @@ impl<'c> Collector<'c> {
         if value.ordered && value.literals.iter().any(|literal| literal.as_i64().is_none()) {
             return true;
         }
-        let matches = |text: &str| -> Vec<bool> {
-            value.patterns.iter().map(|pattern| pattern.is_match(text)).collect()
-        };
         let texts = answers.iter().filter_map(|answer| answer.value()?.as_str());
-        let distinguished: BTreeSet<Vec<bool>> = texts.map(matches).collect();
+        let distinguished: BTreeSet<Vec<bool>> = texts
+            .map(|text| value.patterns.iter().map(|pattern| pattern.is_match(text)).collect())
+            .collect();
         let all =
             u32::try_from(value.patterns.len()).ok().and_then(|count| 2_usize.checked_pow(count));
         !value.patterns.is_empty() && all.is_none_or(|all| distinguished.len() < all)

@@ -62,9 +62,7 @@ fn core_of<T: Clone + Ord>(sets: &[Vec<T>]) -> Vec<T> {
     let mut order = core.clone();
     order.sort_by_key(|member| sets.iter().filter(|set| set.contains(member)).count());
     for member in order {
-        let needed =
-            |set: &Vec<T>| !set.iter().any(|other| *other != member && core.contains(other));
-        if !sets.iter().any(needed) {
+        if sets.iter().all(|set| set.iter().any(|other| *other != member && core.contains(other))) {
             core.retain(|other| *other != member);
         }
     }

@@ -63,8 +63,8 @@ pub(crate) fn generation(convention: &Convention, path: &Pointer) -> i64 {
     let limits = values(&checks);
     let mut known =
         [GENERATION].into_iter().chain(least).chain(limits.iter().filter_map(Value::as_i64));
-    let fits = |number: &i64| Some(*number) >= least && passes(&checks, &(*number).into());
-    known.find(fits).unwrap_or(GENERATION)
+    let fitting = known.find(|number| Some(*number) >= least && passes(&checks, &(*number).into()));
+    fitting.unwrap_or(GENERATION)
 }
 
 /// The checks of a member of a list's elements.
@@ -90,13 +90,12 @@ pub(super) fn is_number(checks: &[&Check], named: &[Value]) -> bool {
 
 /// Different values, the smallest first. Fewer than `count` if there are no more.
 pub(super) fn several(checks: &[&Check], count: usize, ordered: bool) -> Vec<Value> {
-    let day = |day: usize| format!("2026-01-{day:02}T00:00:00Z");
     match type_of(checks) {
         Some(FieldType::Integer | FieldType::Number) => (1..=count).map(Value::from).collect(),
         Some(FieldType::Boolean) => vec![false.into(), true.into()],
         // All before now.
         _ if ordered || is_time(checks) => {
-            (1..=count.min(8)).map(|number| day(number).into()).collect()
+            (1..=count.min(8)).map(|day| format!("2026-01-{day:02}T00:00:00Z").into()).collect()
         }
         _ => {
             let few = ["one", "two", "three", "four"].map(Value::from);
@@ -123,17 +122,15 @@ pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -
     if are_all(taken, checks) {
         return None;
     }
-    let numbers = is_number(checks, taken) && !is_time(checks);
-    let numbers = numbers.then_some([3, 4, 5]).into_iter().flatten().map(Value::from);
+    let with_numbers = is_number(checks, taken) && !is_time(checks);
+    let numbers = [3, 4, 5].into_iter().filter(|_| with_numbers).map(Value::from);
+    let mut candidates: Vec<Value> = numbers.chain(values(checks)).collect();
     // For most predicates, an empty value is not set.
-    let is_set = |value: &Value| ![json!(""), json!({}), json!([])].contains(value);
-    let matches = |value: &Value| {
-        value.as_str().is_some_and(|text| patterns.iter().any(|pattern| pattern.is_match(text)))
-    };
-    let candidates = numbers.chain(values(checks));
-    let candidates: Vec<Value> = candidates
-        .filter(|value| is_set(value) && !taken.contains(value) && !matches(value))
-        .collect();
+    let empty = [json!(""), json!({}), json!([])];
+    candidates.retain(|value| !empty.contains(value) && !taken.contains(value));
+    candidates.retain(|value| {
+        value.as_str().is_none_or(|text| !patterns.iter().any(|pattern| pattern.is_match(text)))
+    });
     let passing = candidates.iter().find(|value| passes(checks, value));
     passing.or_else(|| candidates.first()).cloned()
 }
@@ -145,13 +142,12 @@ pub(crate) fn reason(
     status: ConditionStatus,
     taken: &[String],
 ) -> String {
-    let goes = |row: &ReasonRow| {
+    let known = list.and_then(|list| list.find(kind));
+    let reasons = known.iter().flat_map(|known| &known.reasons);
+    let row = reasons.filter(|(reason, _)| !taken.contains(reason)).find(|(_, row)| {
         let mut of_status = row.expects().filter(|(member, _)| *member == "status");
         of_status.all(|(_, mut values)| values.any(|value| value == status.name()))
-    };
-    let known = list.and_then(|list| list.find(kind));
-    let mut rows = known.iter().flat_map(|known| &known.reasons);
-    let row = rows.find(|(reason, row)| goes(row) && !taken.contains(reason));
+    });
     row.map_or_else(|| REASON.to_owned(), |(reason, _)| reason.clone())
 }
 
@@ -195,8 +191,8 @@ pub(crate) fn condition(
     for (member, checks) in list.members.iter() {
         let required = checks.iter().any(|check| check.required);
         if required && !condition.contains_key(member) {
-            let checks: Vec<&Check> = checks.iter().collect();
-            condition.extend(other(&checks, &[], &[]).map(|value| (member.clone(), value)));
+            let value = other(&Vec::from_iter(checks.iter()), &[], &[]);
+            condition.extend(value.map(|value| (member.clone(), value)));
         }
     }
     condition.into()
@@ -218,10 +214,9 @@ fn example_of(hir: &Hir, more: usize, text: &mut Vec<u8>) {
         HirKind::Literal(literal) => text.extend_from_slice(&literal.0),
         HirKind::Class(Class::Bytes(class)) => {
             // The first byte of a class such as "anything but a space" is not printable.
-            let printable = |byte: &u8| {
+            text.extend((b'a'..=b'z').chain(b'!'..=b'~').find(|byte| {
                 class.ranges().iter().any(|range| (range.start()..=range.end()).contains(byte))
-            };
-            text.extend((b'a'..=b'z').chain(b'!'..=b'~').find(printable));
+            }));
         }
         // The parser does not use Unicode classes.
         HirKind::Class(Class::Unicode(_)) => {}

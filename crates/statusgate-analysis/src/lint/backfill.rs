@@ -67,20 +67,15 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
         };
         judge(&lint.stage.space(&alone), actions, addition.phase, most);
         // A default that contradicts the phase is not set.
-        let of_phase = of_phase.iter().filter(|_| matches!(addition.sets, Sets::Stored));
-        for ruling in rulings.iter().chain(of_phase) {
-            let of_element = lint.is_of_element(ruling);
-            let of_ruling = ruling.asks.iter().map(|predicate| Question {
-                predicate,
-                list: ruling.list,
-                of_element,
-            });
-            let of_ruling: Vec<Question<'_>> = of_ruling.collect();
+        let more = if matches!(addition.sets, Sets::Stored) { &of_phase[..] } else { &[] };
+        for ruling in rulings.iter().chain(more) {
+            let of_ruling: Vec<Question<'_>> =
+                ruling.questions(lint.is_of_element(ruling)).collect();
             let changes = addition.changes(lint.stage, ruling);
             if addition.meets(lint.stage, ruling, &lint.stage.space(&of_ruling)) {
-                let questions = addition.questions().chain(of_ruling);
+                let of_changes = changes.iter().map(Question::plain);
                 let questions: Vec<Question<'_>> =
-                    questions.chain(changes.iter().map(Question::plain)).collect();
+                    addition.questions().chain(of_ruling).chain(of_changes).collect();
                 let space = lint.stage.space(&questions);
                 judge(&space, addition.actions, addition.phase, MAX_TOGETHER);
             }
@@ -101,8 +96,8 @@ pub(super) fn defaults_are_set(lint: &Lint<'_>) -> Vec<Remark> {
         for phase in &rules.phases {
             lint.stage.set_phase(&mut scene.object, &phase.name);
             for name in lint.write(&scene).withheld(lint.gate.policies(Action::Deny)) {
-                let first = || (IndexSet::new(), scene.to_yaml());
-                waiting.entry(name).or_insert_with(first).0.insert(&phase.name);
+                let entry = waiting.entry(name);
+                entry.or_insert_with(|| (IndexSet::new(), scene.to_yaml())).0.insert(&phase.name);
             }
         }
     }
@@ -132,7 +127,7 @@ impl Removal<'_> {
 }
 
 fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
-    let removal = |fill: &'l Backfill| match &fill.filling {
+    let removals = lint.convention.backfill.iter().filter_map(|fill| match &fill.filling {
         Filling::AbsentMember { list, member, of } => Some(Removal {
             name: &fill.name,
             member,
@@ -140,8 +135,8 @@ fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
             applies: taken(fill, member, of),
         }),
         _ => None,
-    };
-    lint.convention.backfill.iter().filter_map(removal).collect()
+    });
+    removals.collect()
 }
 
 /// Something that the mutating webhook changes.
@@ -238,11 +233,11 @@ impl Addition<'_> {
                 _ => true,
             }),
         };
-        let at = |place: &&Pointer| {
-            ruling.reads.iter().any(|path| path.contains(place) || place.contains(path))
-                || asked.facts.keys().any(|fact| reaches(stage, asked, fact, place))
-        };
-        is_seen && self.places.iter().any(at)
+        is_seen
+            && self.places.iter().any(|place| {
+                ruling.reads.iter().any(|path| path.contains(place) || place.contains(path))
+                    || asked.facts.keys().any(|fact| reaches(stage, asked, fact, place))
+            })
     }
 }
 
@@ -269,15 +264,12 @@ fn sees_member(word: &AnyWord, name: &str) -> bool {
 impl<'c> Lint<'c> {
     /// Writes in the states in which the mutating webhook changes something.
     fn patched(&self) -> Vec<Scene> {
-        let alone = |addition: &Addition<'_>| {
+        let mut spaces = vec![self.stage.space(&[])];
+        spaces.extend(self.additions().iter().map(|addition| {
             let questions: Vec<Question<'_>> = addition.questions().collect();
             self.stage.space(&questions)
-        };
-        let spaces = self.additions().iter().map(alone).collect::<Vec<_>>();
-        let none = self.stage.space(&[]);
-        let spaces = [none].into_iter().chain(spaces);
-        let mut scenes: Vec<Scene> =
-            spaces.flat_map(|space| self.scenes(&space).collect::<Vec<_>>()).collect();
+        }));
+        let mut scenes: Vec<Scene> = spaces.iter().flat_map(|space| self.scenes(space)).collect();
         scenes.iter_mut().for_each(add_field);
         scenes
     }
@@ -292,8 +284,8 @@ impl<'c> Lint<'c> {
                 let (places, of_list, sets) = (places.clone(), Part::Whole, Sets::Other);
                 Addition { asks, places, of_list, sets, phase, actions }
             };
-            let imposed = rules.phases.iter().filter_map(|phase| phase.imposed.as_ref());
-            let imposed = imposed.map(|imposed| imposed.when.clone());
+            let imposed =
+                rules.phases.iter().filter_map(|phase| Some(phase.imposed.as_ref()?.when.clone()));
             let default = rules.default.iter().map(|_| Predicate::all([]));
             additions.extend(imposed.chain(default).map(|ask| of_phase(vec![ask], None, DENY)));
             if rules.can_repair() {
@@ -390,12 +382,10 @@ impl<'c> Lint<'c> {
         for list in lists {
             let kinds = list.types.values().map(|kind| kind.sample());
             for kind in kinds.chain(["Example".to_owned()]) {
-                let of_kind = self.rulings_of_element(list, &kind);
-                let is_known = |one: &Ruling<'_>| {
-                    rulings.iter().any(|other| one.id == other.id && one.asks == other.asks)
-                };
-                let new: Vec<Ruling<'c>> =
-                    of_kind.into_iter().filter(|ruling| !is_known(ruling)).collect();
+                let mut new = self.rulings_of_element(list, &kind);
+                new.retain(|one| {
+                    !rulings.iter().any(|other| one.id == other.id && one.asks == other.asks)
+                });
                 rulings.extend(new);
             }
         }
@@ -434,8 +424,7 @@ fn copies(
     sources: &[ValueSource],
     checks: &[Check],
 ) -> impl Iterator<Item = Predicate> {
-    let checks: Vec<&Check> = checks.iter().collect();
-    let refused = refused(&checks).and_then(|value| Scalar::try_from(value).ok());
+    let refused = refused(&Vec::from_iter(checks)).and_then(|value| Scalar::try_from(value).ok());
     sources.iter().filter_map(move |source| {
         let ValueSource::Copy(source) = source else { return None };
         let to = Value::of(to.clone());

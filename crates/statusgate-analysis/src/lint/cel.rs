@@ -48,10 +48,10 @@ pub(super) fn of_rules(policy: &Policy, versions: &IndexSet<String>) -> Vec<Rema
         shown
     });
     // A version in which every write violates the rule is a fault.
-    let worse = |one: Vec<Shown>, other| {
+    let worst = tried.reduce(|one, other| {
         one.into_iter().zip(other).map(|(one, other)| one.worse(other)).collect()
-    };
-    let shown = tried.reduce(worse).unwrap_or_default();
+    });
+    let shown = worst.unwrap_or_default();
     let (open, shown): (Vec<_>, Vec<_>) =
         policy.rules.iter().zip(shown).partition(|(_, shown)| matches!(shown, Shown::Open));
     let open: Vec<String> = open.iter().map(|(rule, _)| rule.id.to_string()).collect();
@@ -111,11 +111,11 @@ struct Tried<'t> {
 
 impl Trials<'_> {
     fn run(&self) -> Vec<Shown> {
-        let of_rule = |rule| {
+        let new = self.rules.iter().map(|rule| {
             let reads = self.search.variations_of(rule);
             Trial { rule, reads, steps: EVALUATION, satisfied: false, violating: None, shown: None }
-        };
-        let mut trials: Vec<Trial<'_>> = self.rules.iter().map(of_rule).collect();
+        });
+        let mut trials: Vec<Trial<'_>> = new.collect();
         for scene in self.search.simple_writes() {
             if trials.iter().all(|trial| trial.shown.is_some()) {
                 break;
@@ -219,12 +219,11 @@ impl Trials<'_> {
     ) -> Option<bool> {
         for list in self.search.lists().filter(|list| !list.is_map()) {
             let place = list.sample_path().to_string();
-            let condition =
-                |kind: &str, status: &str| self.search.stage.condition(list, kind, status);
-            let lists = conditions(rule, condition).into_iter().map(Some);
+            let stage = &self.search.stage;
+            let lists = conditions(rule, |kind, status| stage.condition(list, kind, status));
             match fields.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, values)) => values.extend(lists),
-                None => fields.push((place, lists.collect())),
+                None => fields.push((place, lists)),
             }
         }
         let sizes = fields.iter().map(|(_, values)| values.len() + 1);
@@ -278,19 +277,18 @@ impl<'t> Tried<'t> {
     }
 
     fn rating(&self, trial: &Trial<'_>, why: &str) -> Rating {
-        let lacks = |place: &&str| self.scene.object.pointer(place).is_none();
-        let lacking = trial.reads.iter().map(|(place, _)| place.as_str()).filter(lacks);
+        let lacking =
+            trial.reads.iter().filter(|(place, _)| self.scene.object.pointer(place).is_none());
         let length = self.length.get_or_init(|| self.scene.to_yaml().len());
         (lacking.count(), why == trial.rule.message, *length)
     }
 }
 
 /// Lists of conditions with the types and reasons that the expression may name.
-fn conditions(rule: &CelRule, condition: impl Fn(&str, &str) -> Value) -> Vec<Value> {
+fn conditions(rule: &CelRule, condition: impl Fn(&str, &str) -> Value) -> Vec<Option<Value>> {
     let (literals, _) = rule.expression.literals();
-    let names = literals.iter().filter_map(Value::as_str);
-    let names = names.filter(|name| !STATUSES.contains(name)).take(MAX_TYPES);
-    let names: Vec<&str> = names.collect();
+    let texts = literals.iter().filter_map(Value::as_str);
+    let names: Vec<&str> = texts.filter(|text| !STATUSES.contains(text)).take(MAX_TYPES).collect();
     let mut lists: Vec<Vec<Value>> = vec![Vec::new()];
     for kind in &names {
         let longer = lists.iter().flat_map(|list| {
@@ -305,7 +303,7 @@ fn conditions(rule: &CelRule, condition: impl Fn(&str, &str) -> Value) -> Vec<Va
             lists.push(vec![condition]);
         }
     }
-    lists.into_iter().map(Value::from).collect()
+    lists.into_iter().map(|list| Some(list.into())).collect()
 }
 
 impl Shown {

@@ -106,14 +106,10 @@ impl Examples {
             versions.iter().map(|version| Search::new(id, policies, version)).collect();
         let mut best: Option<(Candidate, &Search<'_>)> = None;
         for search in &searches {
-            let pooled = || {
-                let pool = self.pool().get(id).into_iter().flatten();
-                pool.filter(|found| found.version == search.stage.version).cloned()
-            };
-            let asked = search.asked_writes().into_iter();
             // The pool is only made if it is needed.
-            let seeds = asked.chain(std::iter::once_with(pooled).flatten());
-            for seed in seeds.take(KEPT) {
+            let pooled = std::iter::once_with(|| self.pool().get(id)).flatten().flatten();
+            let of_version = pooled.filter(|found| found.version == search.stage.version).cloned();
+            for seed in search.asked_writes().into_iter().chain(of_version).take(KEPT) {
                 if best.as_ref().is_some_and(|(best, _)| best.cost.0 == 0) {
                     break;
                 }
@@ -184,8 +180,9 @@ impl Candidate {
     /// A write with these findings, for the search for an example of a rule.
     fn new(id: &str, findings: &[Found], version: &str, scene: Scene) -> Self {
         let others = rules_of(findings).iter().filter(|other| *other != id).count();
-        let is_odd = |found: &Found| found.rule == id && found.cause == Cause::TypeInvalid;
-        let cost = (others, findings.iter().any(is_odd), text_of(&scene).len());
+        let is_odd =
+            findings.iter().any(|found| found.rule == id && found.cause == Cause::TypeInvalid);
+        let cost = (others, is_odd, text_of(&scene).len());
         Self { cost, version: version.to_owned(), scene }
     }
 }

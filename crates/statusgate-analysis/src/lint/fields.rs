@@ -15,9 +15,8 @@ pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
     let mut found = of_fields(&lint.stage, None);
     for list in &lint.convention.conditions {
         found.extend(list.members.iter().filter_map(|(member, checks)| {
-            let checks: Vec<&Check> = checks.iter().collect();
             let name = format!("member {member} of a condition");
-            excluding(&name, &checks, |value| with_member(&lint.stage, list, member, value))
+            excluding(&name, checks, |value| with_member(&lint.stage, list, member, value))
         }));
     }
     found
@@ -43,25 +42,23 @@ pub(super) fn of_fields(stage: &Stage<'_>, added: Option<&[Field]>) -> Vec<Remar
     let paths: IndexSet<&Pointer> = fields.iter().map(|field| &*field.path).collect();
     let faults = paths.into_iter().filter_map(|path| {
         let checks = checks_at(stage.convention, path);
-        let checks: Vec<&Check> = checks.iter().collect();
-        let witness = |value| {
+        let fault = excluding(path.field(), &checks, |value| {
             let mut object = stage.bare();
             put(&mut object, path, value);
             object
-        };
-        let fault = excluding(path.field(), &checks, witness)?;
-        let is_own = |id: &String| {
+        })?;
+        let is_own = fault.rules.iter().any(|id| {
             added.is_none_or(|added| added.iter().any(|field| *field.check.rule == **id))
-        };
-        fault.rules.iter().any(is_own).then_some(fault)
+        });
+        is_own.then_some(fault)
     });
     faults.collect()
 }
 
 /// The fault of the checks of one value, if there is one. To forbid an optional value is no fault.
-fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) -> Option<Remark> {
+fn excluding(name: &str, checks: &[Check], witness: impl Fn(Value) -> Value) -> Option<Remark> {
     let mut checks: Vec<&Check> =
-        checks.iter().copied().filter(|check| check.action() == Disposition::Deny).collect();
+        checks.iter().filter(|check| check.action() == Disposition::Deny).collect();
     let required = checks.iter().find(|check| check.required).copied();
     if required.is_none() && checks.iter().any(|check| check.forbidden) {
         return None;
@@ -79,8 +76,7 @@ fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) ->
                 if required.is_some() { "but it is required" } else { "so it can never be set" };
             let message = format!("no value of {name} passes all of these checks, {so}");
             let example = checks.iter().flat_map(|check| &check.values).next();
-            let example = example.map_or("example", String::as_str);
-            let witness = yaml(&witness(example.into()));
+            let witness = yaml(&witness(example.map_or("example", String::as_str).into()));
             Some(Remark::new(Kind::Contradiction, rules(&core), message, Some(witness)))
         }
         Left::NotProven => {

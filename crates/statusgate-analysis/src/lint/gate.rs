@@ -29,8 +29,8 @@ impl Gate {
     pub(super) fn new(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
         let all = policies.with_policies(&[("lint", with_all_parts(policies, name))])?;
         let policies = ACTIONS.map(|disagreement| {
-            let with_action = |policy: &Policy| Policy { disagreement, ..policy.clone() };
-            (disagreement, PolicySet::of(all.policies().iter().map(with_action).collect()))
+            let own = all.policies().iter().map(|policy| Policy { disagreement, ..policy.clone() });
+            (disagreement, PolicySet::of(own.collect()))
         });
         Ok(Self { policies: policies.into() })
     }
@@ -49,11 +49,11 @@ impl Gate {
         };
         let writers = policy.writers.iter().map(|writer| writer.disagreement);
         let actions: IndexSet<Action> = [policy.disagreement].into_iter().chain(writers).collect();
-        let with_action = |disagreement| {
+        let policies = actions.into_iter().map(|disagreement| {
             let policy = Policy { disagreement, writers: Vec::new(), ..strict.clone() };
             (disagreement, PolicySet::of(vec![policy]))
-        };
-        Self { policies: actions.into_iter().map(with_action).collect() }
+        });
+        Self { policies: policies.collect() }
     }
 
     /// The convention with all its optional parts.
@@ -117,8 +117,7 @@ impl<'w> Write<'w> {
     /// The rules by which the validating webhook alone rejects the write.
     pub(super) fn rejecting(&self, policies: &PolicySet) -> Vec<String> {
         self.decided(policies, Webhook::Validate, |Verdict { findings, .. }| {
-            let findings = findings.iter();
-            denying(findings.map(|finding| (finding.action, finding.rule.to_string())))
+            denying(findings.iter().map(|finding| (finding.action, finding.rule.to_string())))
         })
     }
 

@@ -12,7 +12,7 @@ use statusgate_core::engine::{Health, HealthStatus};
 use statusgate_core::kstatus::compute;
 use statusgate_core::language::{AnyWord, Predicate};
 use statusgate_core::model::Json;
-use statusgate_core::policy::convention::{Health as Rules, PhaseValue};
+use statusgate_core::policy::convention::Health as Rules;
 
 pub(super) fn rules_decide(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(health) = lint.convention.health.as_deref() else { return Vec::new() };
@@ -34,10 +34,10 @@ pub(super) fn phases_have_a_health(lint: &Lint<'_>) -> Vec<Remark> {
         _ => &[],
     });
     let named: Vec<&String> = named.collect();
-    let has_none = |phase: &&PhaseValue| {
+    let without = phases.phases.iter().filter(|phase| {
         health.phases.iter().all(|(name, _)| *name != *phase.name) && !named.contains(&&phase.name)
-    };
-    let remarks = phases.phases.iter().filter(has_none).map(|phase| {
+    });
+    let remarks = without.map(|phase| {
         let message = format!("phase {} has no health, and no rule names it", phase.name);
         Remark::new(Kind::PhaseWithoutHealth, vec![phase.rule.to_string()], message, None)
     });
@@ -50,9 +50,9 @@ pub(super) fn objects_without_a_status_are_not_current(lint: &Lint<'_>) -> Vec<R
     let decided = lint.stage.health(&scene);
     let is_current = decided.is_some_and(|(_, health)| health.class.is == HealthStatus::Current);
     let message = "an object without a status is current, before its controller has seen it";
-    let remark =
-        || Remark::new(Kind::CurrentWithoutStatus, Vec::new(), message, Some(scene.to_yaml()));
-    is_current.then(remark).into_iter().collect()
+    Vec::from_iter(is_current.then(|| {
+        Remark::new(Kind::CurrentWithoutStatus, Vec::new(), message, Some(scene.to_yaml()))
+    }))
 }
 
 /// Tries states that differ in what the rules read, and shows an object for the first pair of results that differ.

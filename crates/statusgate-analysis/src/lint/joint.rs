@@ -110,9 +110,8 @@ impl<'c> Lint<'c> {
             && rejected.len() == named.len()
         {
             let others = list.other_types.iter().filter(|sanction| rejects(sanction));
-            let others = others.map(|sanction| sanction.rule.to_string());
             let rules = rejected.iter().flat_map(|(_, _, core, _)| core.iter().cloned());
-            let rules = each_once(rules.chain(others));
+            let rules = each_once(rules.chain(others.map(|sanction| sanction.rule.to_string())));
             return remarks.push(contradiction(rules, "condition", scene));
         }
         // Types with overlapping rules have one cause.
@@ -127,8 +126,9 @@ impl<'c> Lint<'c> {
                 continue;
             }
             core.extend(missing.map(|sanction| sanction.rule.to_string()));
-            let shared = |rules: &[String]| core.iter().any(|rule| rules.contains(rule));
-            if let Some((rules, names, _)) = causes.iter_mut().find(|(rules, ..)| shared(rules)) {
+            let shared =
+                causes.iter_mut().find(|(rules, ..)| core.iter().any(|rule| rules.contains(rule)));
+            if let Some((rules, names, _)) = shared {
                 core.retain(|rule| !rules.contains(rule));
                 rules.extend(core);
                 names.push(name.to_owned());
@@ -160,9 +160,9 @@ impl<'c> Lint<'c> {
         let mut proof = Proof::new(search, of_core.clone().collect());
         let decision = proof.core();
         self.count(proof.judged);
-        let is_open =
-            |ruling: &Ruling<'_>| !ruling.decided || search.is_stretched(&proof.space, ruling);
-        let open = of_core.into_iter().any(is_open)
+        let open = of_core
+            .into_iter()
+            .any(|ruling| !ruling.decided || search.is_stretched(&proof.space, ruling))
             || proof.space.open
             || search.has_neighbours(&proof.space);
         match (decision, proof.least) {

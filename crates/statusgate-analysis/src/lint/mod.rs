@@ -198,8 +198,7 @@ fn sorted(all: impl Iterator<Item = Remark>) -> Vec<Remark> {
 
 /// Each of these once, sorted.
 fn each_once<T: Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let all: BTreeSet<T> = all.into_iter().collect();
-    all.into_iter().collect()
+    BTreeSet::from_iter(all).into_iter().collect()
 }
 
 /// One remark for all phases, or other things with a name, that the same rules are about: they have one
@@ -260,20 +259,21 @@ impl<'c> Lint<'c> {
 
     /// The truth table of the phase, if the phase has evidence and the table can be built.
     fn table(&self) -> Option<&Table<PhaseOutcome>> {
-        let build = || {
+        let built = self.table.get_or_init(|| {
             let rules = self.convention.phase.as_ref().filter(|rules| has_evidence(rules))?;
             let table = Table::of_phase(self.convention, rules).ok()?;
             self.count(table.rows.len());
             Some(table)
-        };
-        self.table.get_or_init(build).as_ref()
+        });
+        built.as_ref()
     }
 
     /// The versions in which the lists of these questions exist.
     fn stages(&self, questions: &[Question<'_>]) -> Vec<Stage<'c>> {
-        let lists = || questions.iter().filter_map(|question| question.list);
-        let exists = |stage: &&Stage<'_>| lists().all(|list| list.applies_to(stage.version));
-        self.stages.iter().filter(exists).copied().collect()
+        let stages = self.stages.iter().filter(|stage| {
+            questions.iter().all(|of| of.list.is_none_or(|list| list.applies_to(stage.version)))
+        });
+        stages.copied().collect()
     }
 
     /// The clauses about an object that can reject a write.

@@ -46,13 +46,11 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
 
 pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
     let Some((rules, moves, rule)) = moves(lint) else { return Vec::new() };
-    let names = || rules.phases.iter().map(|phase| phase.name.as_str());
     // A final phase is one on purpose.
-    let open = rules.phases.iter().filter(|phase| !phase.is_final);
-    let open = open.map(|phase| phase.name.as_str());
+    let open = rules.phases.iter().filter(|phase| !phase.is_final).map(|phase| &*phase.name);
     let last = open.filter(|name| {
-        let leads = |to: &str| moves.allow(name, to) || lint.mirrors(rules, name, to);
-        !names().any(|to| to != *name && leads(to))
+        let mut others = rules.phases.iter().map(|phase| &*phase.name).filter(|to| to != name);
+        !others.any(|to| moves.allow(name, to) || lint.mirrors(rules, name, to))
     });
     let ends = last.map(|name| {
         let (_, witness) = lint.make_move(name, another(rules, name), rule);
@@ -83,10 +81,10 @@ pub(super) fn reasons_belong_to_one_phase(lint: &Lint<'_>) -> Vec<Remark> {
             }
         }
     }
-    let rule = || table.action.iter().map(|sanction| sanction.rule.to_string()).collect();
+    let rules = Vec::from_iter(table.action.iter().map(|sanction| sanction.rule.to_string()));
     messages
         .into_iter()
-        .map(|message| Remark::new(Kind::SharedReason, rule(), message, None))
+        .map(|message| Remark::new(Kind::SharedReason, rules.clone(), message, None))
         .collect()
 }
 

@@ -16,10 +16,9 @@ pub(super) fn of_policies<'p>(
     let all = others.flat_map(|other| other.owners.iter().map(move |owner| (other, owner)));
     let mut pairs =
         own().flat_map(|inner| own().chain(all.clone()).map(move |outer| (inner, outer)));
-    let locked = |(_, one): (&Policy, &Owner), (_, other): (&Policy, &Owner)| {
+    let (one, other) = pairs.find(|((_, one), (_, other))| {
         (one.path.contains(&other.path) || other.path.contains(&one.path)) && excludes(one, other)
-    };
-    let (one, other) = pairs.find(|(one, other)| locked(*one, *other))?;
+    })?;
     let (inner, outer) =
         if one.1.path.contains(&other.1.path) { (other, one) } else { (one, other) };
     let (field, around) = (inner.1.path.field(), outer.1.path.field());

@@ -14,7 +14,6 @@ use crate::facts::versions_of;
 use crate::line::Clause;
 use crate::scene::{Stage, yaml};
 use crate::table::phase_questions;
-use statusgate_core::documents::Resources;
 use statusgate_core::language::{AnyWord, Glob};
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::policy::{Action, Policy, PolicySet, overlap};
@@ -28,11 +27,11 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
     let versions: IndexSet<String> =
         policy.resources.iter().flat_map(|rule| samples(&rule.api_versions, convention)).collect();
     for version in &versions {
-        let has_version =
-            |rule: &&Resources| rule.api_versions.iter().any(|glob| glob.matches(version));
-        let rules = || policy.resources.iter().filter(has_version);
-        let plurals: Vec<Glob> = rules().flat_map(|rule| rule.resources.iter().cloned()).collect();
-        let Some(group) = rules().find_map(|rule| rule.api_groups.first()) else { continue };
+        let all = policy.resources.iter();
+        let mut rules = all.filter(|of| of.api_versions.iter().any(|glob| glob.matches(version)));
+        let plurals: Vec<Glob> =
+            rules.clone().flat_map(|rule| rule.resources.iter().cloned()).collect();
+        let Some(group) = rules.find_map(|rule| rule.api_groups.first()) else { continue };
         let lint_of = |plurals| {
             let selected = Some((group, plurals));
             Lint::new(&gate, vec![Stage { convention: gate.convention(), version, selected }])
@@ -130,7 +129,7 @@ fn second_owner(earlier: &Policy, policy: &Policy) -> Option<Remark> {
 
 /// A version for each name, and all versions that the convention names for a glob.
 fn samples(globs: &[Glob], convention: &Convention) -> IndexSet<String> {
-    let known = versions_of(convention);
-    let known = known.into_iter().filter(|version| globs.iter().any(|glob| glob.matches(version)));
+    let mut known = versions_of(convention);
+    known.retain(|version| globs.iter().any(|glob| glob.matches(version)));
     globs.iter().map(Glob::sample).chain(known).collect()
 }

@@ -87,8 +87,9 @@ impl<'c> Search<'_, 'c> {
         for (member, wanted) in [("type", kind.as_slice()), ("status", STATUSES.as_slice())] {
             let fact = Fact::Member { old: false, name: member.to_owned() };
             if let Some(answers) = space.facts.get_mut(&fact).filter(|_| typed.is_some()) {
-                let is_wanted = |value: &Value| wanted.iter().any(|text| value == text);
-                answers.retain(|answer| answer.value().is_some_and(is_wanted));
+                answers.retain(|answer| {
+                    answer.value().is_some_and(|value| wanted.iter().any(|text| value == text))
+                });
             }
         }
         if let Some(phase) = self.phase {
@@ -99,8 +100,8 @@ impl<'c> Search<'_, 'c> {
 
     /// The write of a combination. `None` if its facts exclude each other.
     pub(super) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
-        let scene = self.stage.scene(space, combination);
-        let mut scene = scene.filter(|scene| self.stage.is_real(scene))?;
+        let mut scene =
+            self.stage.scene(space, combination).filter(|scene| self.stage.is_real(scene))?;
         if let Some((list, _)) = self.element {
             self.stage.complete(space, list, &mut scene);
         }
@@ -120,8 +121,7 @@ impl<'c> Search<'_, 'c> {
             items.is_none_or(Vec::is_empty)
         };
         let empty = self.filled.filter(|list| is_empty(list)).map(|_| EMPTY.to_owned());
-        let replaced = replaced.map(|by| by.rule.to_string());
-        rules.into_iter().chain(replaced).chain(empty).collect()
+        rules.into_iter().chain(replaced.map(|by| by.rule.to_string())).chain(empty).collect()
     }
 
     /// Whether a space adds other conditions to the list of the element. The rules judge those, too.
@@ -244,9 +244,10 @@ impl<'p, 'c> Proof<'p, 'c> {
                 return Decision::Unknown;
             }
             self.judged += 1;
-            let rejecting = self.search.rejecting(&scene);
-            let known = |id: &String| self.rules.iter().position(|known| known == id);
-            let rejecting: Vec<usize> = rejecting.iter().filter_map(known).collect();
+            let ids = self.search.rejecting(&scene);
+            let places =
+                ids.iter().filter_map(|id| self.rules.iter().position(|known| known == id));
+            let rejecting: Vec<usize> = places.collect();
             if !rejecting.iter().any(|rule| rules.contains(rule)) {
                 self.accepted = Some(scene);
                 return Decision::Accepted;
@@ -259,24 +260,25 @@ impl<'p, 'c> Proof<'p, 'c> {
                 self.least = Some((rejecting.len(), scene));
             }
         }
-        let left = |rule: &usize| {
+        let left = rules.iter().copied().filter(|rule| {
             let guard = self.guards.get(*rule);
             guard.is_some_and(|guard| self.solver.unsat_core_contains_var(guard.var()))
-        };
-        Decision::Rejected(rules.iter().copied().filter(left).collect())
+        });
+        Decision::Rejected(left.collect())
     }
 
     fn proposed(&self) -> Vec<usize> {
-        let chosen = |literal: &Lit| self.solver.value_lit(*literal) == lbool::TRUE;
-        let answer = |answers: &Vec<Lit>| answers.iter().position(chosen);
-        self.answers.iter().map(|answers| answer(answers).unwrap_or_default()).collect()
+        let chosen = self.answers.iter().map(|answers| {
+            answers.iter().position(|literal| self.solver.value_lit(*literal) == lbool::TRUE)
+        });
+        chosen.map(Option::unwrap_or_default).collect()
     }
 
     /// Never proposes these answers together again, as long as the rule is assumed.
     fn forbid(&mut self, facts: &[usize], combination: &[usize], rule: Option<Lit>) {
-        let answer = |fact: &usize| self.answers.get(*fact)?.get(*combination.get(*fact)?).copied();
-        let mut clause: Vec<Lit> =
-            facts.iter().filter_map(answer).chain(rule).map(|literal| !literal).collect();
+        let answers =
+            facts.iter().filter_map(|fact| self.answers.get(*fact)?.get(*combination.get(*fact)?));
+        let mut clause: Vec<Lit> = answers.copied().chain(rule).map(|literal| !literal).collect();
         self.solver.add_clause_reuse(&mut clause);
     }
 
@@ -318,10 +320,9 @@ impl<'p, 'c> Proof<'p, 'c> {
 
     fn facts_at(&self, path: &'c Pointer) -> impl Iterator<Item = usize> {
         let facts = self.space.facts.keys().enumerate();
-        let reaches = move |(at, fact): (usize, &Fact)| {
+        facts.filter_map(move |(at, fact)| {
             (!is_member(fact) && self.search.reaches(&self.space, fact, path)).then_some(at)
-        };
-        facts.filter_map(reaches)
+        })
     }
 
     fn with_interfering(&self, mut facts: Vec<usize>) -> Vec<usize> {
@@ -333,8 +334,7 @@ impl<'p, 'c> Proof<'p, 'c> {
                     .into_iter()
                     .any(|(fact, _)| self.search.interfere(&self.space, fact, other))
         });
-        let more: Vec<usize> = more.map(|(at, _)| at).collect();
-        facts.extend(more);
+        facts.extend(more.map(|(at, _)| at).collect::<Vec<_>>());
         facts
     }
 
@@ -391,10 +391,10 @@ const fn is_member(fact: &Fact) -> bool {
 
 /// Whether one path leads to the other, or through it. Positions in a list do not matter.
 fn overlap(one: &Pointer, other: &Pointer) -> bool {
-    let is_name = |token: &&String| *token != "-1" && token.parse::<usize>().is_err();
-    let names = |path: &'_ Pointer| path.tokens().iter().take_while(is_name).count();
-    let both = names(one).min(names(other));
-    one.tokens().iter().zip(other.tokens()).take(both).all(|(one, other)| one == other)
+    let is_name = |token: &str| token != "-1" && token.parse::<usize>().is_err();
+    let pairs = one.tokens().iter().zip(other.tokens());
+    let mut names = pairs.take_while(|(one, other)| is_name(one) && is_name(other));
+    names.all(|(one, other)| one == other)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::facts::{Fact, Question, Space};
 use crate::line::Clause;
 use crate::scene::{Scene, Stage};
 use statusgate_core::engine::Action;
-use statusgate_core::language::{AnyWord, Polarity, Predicate};
+use statusgate_core::language::AnyWord;
 use statusgate_core::policy::convention::{PhaseRules, PhaseValue};
 
 /// Combinations that a search for one state tries before it gives up. A state that exists is found among
@@ -105,13 +105,12 @@ pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
             }
         }
     }
-    let imposes = |rule: &String| {
-        rules.phases.iter().any(|phase| phase.imposed.is_some() && *phase.rule == **rule)
-    };
-    remarks.extend(one_per_cause(never, |rules, phases, witness| {
-        let replaced = if rules.iter().any(imposes) { " or replaced" } else { "" };
+    remarks.extend(one_per_cause(never, |ids, phases, witness| {
+        let mut imposed = rules.phases.iter().filter(|phase| phase.imposed.is_some());
+        let is_imposed = imposed.any(|phase| ids.iter().any(|id| **id == *phase.rule));
+        let replaced = if is_imposed { " or replaced" } else { "" };
         let message = format!("phase {phases} is rejected{replaced} in every state that admits it");
-        Remark::new(Kind::PhaseNeverWritten, rules, message, Some(witness))
+        Remark::new(Kind::PhaseNeverWritten, ids, message, Some(witness))
     }));
     remarks
 }
@@ -156,14 +155,13 @@ impl<'c> Lint<'c> {
     /// The rules that can reject a write of the phase. Rejections by other rules, such as those about members
     /// of conditions, do not count: the values of these members are only examples.
     pub(super) fn rejecting_rules(&self, rules: &PhaseRules) -> Vec<String> {
-        let fields = self.convention.fields.iter().filter(|field| *field.path == rules.path);
-        let fields = fields.map(|field| field.check.rule.to_string());
         let clauses = self.clauses.iter().filter(|clause| clause.can_reject());
-        let clauses = clauses.map(|clause| clause.id.to_owned());
-        let phases = rules.phases.iter().map(|phase| phase.rule.to_string());
+        let phases = rules.phases.iter().map(|phase| &*phase.rule);
         let moves = rules.moves.iter().flat_map(|moves| &moves.action);
-        let moves = moves.map(|sanction| sanction.rule.to_string());
-        clauses.chain(phases).chain(moves).chain(fields).collect()
+        let fields = self.convention.fields.iter().filter(|field| *field.path == rules.path);
+        let of_phase = phases.chain(moves.map(|sanction| &*sanction.rule));
+        let others = of_phase.chain(fields.map(|field| &*field.check.rule));
+        clauses.map(|clause| clause.id).chain(others).map(str::to_owned).collect()
     }
 
     pub(super) fn write<'s>(&self, scene: &'s Scene) -> Write<'s>
@@ -189,25 +187,20 @@ impl<'c> Lint<'c> {
         let mut added: Vec<&Ruling<'_>> = Vec::new();
         let mut first = None;
         loop {
-            let questions = phase.necessary.iter().map(Question::plain);
-            let asks = added.iter().flat_map(|ruling| {
-                let (list, of_element) = (ruling.list, false);
-                let question = move |predicate| Question { predicate, list, of_element };
-                ruling.asks.iter().map(question)
-            });
-            let questions: Vec<Question<'_>> = questions.chain(asks).collect();
+            let necessary = phase.necessary.iter().map(Question::plain);
+            let asks = added.iter().flat_map(|ruling| ruling.questions(false));
+            let questions: Vec<Question<'_>> = necessary.chain(asks).collect();
             let mut space = self.stage.space(&questions);
             space.facts.shift_remove(&Fact::Phase { old: false });
             let mut rejecting: BTreeSet<String> = BTreeSet::new();
-            // A phase that was not written is not stored.
-            let names = written.iter().filter_map(|write| self.stage.phase_of(&write.object));
-            let names: Vec<&str> = names.collect();
-            let can_be_stored = |scene: &Scene| {
-                let stored = scene.old.as_ref().and_then(|old| self.stage.phase_of(old));
-                stored.is_none_or(|phase| names.contains(&phase))
-            };
             let scenes = self.scenes(&space).filter(|scene| self.stage.is_real(scene));
-            for mut scene in scenes.filter(can_be_stored) {
+            // A phase that was not written is not stored.
+            let possible = scenes.filter(|scene| {
+                let stored = scene.old.as_ref().and_then(|old| self.stage.phase_of(old));
+                stored.is_none()
+                    || written.iter().any(|write| self.stage.phase_of(&write.object) == stored)
+            });
+            for mut scene in possible {
                 let before = self.before(&scene, &relevant, written);
                 self.stage.set_phase(&mut scene.object, &phase.name);
                 let later = before.into_iter().map(|old| Scene { old: Some(old), ..scene.clone() });
@@ -219,9 +212,9 @@ impl<'c> Lint<'c> {
                     rejecting.extend(rules);
                 }
             }
-            let is_known = |ruling: &&Ruling<'_>| added.iter().any(|known| known.id == ruling.id);
-            let more = rulings.iter().filter(|ruling| rejecting.contains(ruling.id));
-            let more: Vec<&Ruling<'_>> = more.filter(|ruling| !is_known(ruling)).collect();
+            rejecting.retain(|id| !added.iter().any(|known| known.id == id));
+            let more: Vec<&Ruling<'_>> =
+                rulings.iter().filter(|ruling| rejecting.contains(ruling.id)).collect();
             if !more.is_empty() {
                 added.extend(more);
                 continue;
@@ -239,10 +232,10 @@ impl<'c> Lint<'c> {
     /// What can be stored before a scene gets another phase: what was written, or the same status without a
     /// phase or with a phase that was written, if no rule rejects it.
     fn before(&self, scene: &Scene, relevant: &[String], written: &[Scene]) -> Vec<Value> {
-        let moves = self.convention.phase.as_ref().and_then(|rules| rules.moves.as_ref());
-        let moves = moves.and_then(|moves| moves.action.as_ref());
-        let is_move = |rule: &&String| moves.is_some_and(|sanction| ***rule == *sanction.rule);
-        let others: Vec<String> = relevant.iter().filter(|rule| !is_move(rule)).cloned().collect();
+        let moves =
+            self.convention.phase.as_ref().and_then(|rules| rules.moves.as_ref()?.action.as_ref());
+        let mut others = relevant.to_vec();
+        others.retain(|rule| moves.is_none_or(|sanction| **rule != *sanction.rule));
         let phases = written.iter().filter_map(|write| self.stage.phase_of(&write.object));
         let similar = [None].into_iter().chain(phases.map(Some)).map(|phase| {
             let mut scene = Scene { old: None, ..scene.clone() };
@@ -251,16 +244,14 @@ impl<'c> Lint<'c> {
             }
             scene
         });
-        let similar = similar.filter(|scene| self.rejection(scene, &others).is_none());
-        let same_resource = |write: &&Scene| write.plural == scene.plural;
-        let all = similar.chain(written.iter().filter(same_resource).cloned());
-        all.map(|scene| scene.object).collect()
+        let accepted = similar.filter(|scene| self.rejection(scene, &others).is_none());
+        let of_resource = written.iter().filter(|write| write.plural == scene.plural).cloned();
+        accepted.chain(of_resource).map(|scene| scene.object).collect()
     }
 
     /// The rules that reject the write of a phase, or that of the phase that replaces it.
     fn refusal(&self, scene: &Scene, phase: &PhaseValue, relevant: &[String]) -> Rules {
-        let replaced = self.stage.replaced(scene, &phase.name);
-        let replaced = replaced.map(|by| vec![by.rule.to_string()]);
+        let replaced = self.stage.replaced(scene, &phase.name).map(|by| vec![by.rule.to_string()]);
         replaced.or_else(|| self.rejection(scene, relevant))
     }
 
@@ -320,9 +311,10 @@ impl<'c> Lint<'c> {
         let space = stage.space(&[question]);
         let parts = question.predicate.conjuncts();
         let rated = stage.scenes(&space, space.scattered(MAX_WRITES)).map(|scene| {
-            let holds =
-                |part: &&Predicate| stage.holds(&scene, &Question { predicate: part, ..question });
-            (parts.iter().filter(holds).count(), scene)
+            let held = parts
+                .iter()
+                .filter(|predicate| stage.holds(&scene, &Question { predicate, ..question }));
+            (held.count(), scene)
         });
         // The first of those with most.
         let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -366,11 +358,11 @@ impl Searched {
 fn waits_for_type(clause: &Clause<'_>) -> bool {
     let list = clause.list.filter(|list| list.polarity_from.is_empty());
     list.is_some_and(|list| {
-        let known = |wanted: &[Polarity]| {
-            list.types.values().any(|kind| kind.polarity.is_some_and(|own| wanted.contains(&own)))
-        };
         clause.when.questions().into_iter().any(|word| match word {
-            AnyWord::ElementPolarity(word) => !known(&word.polarity),
+            AnyWord::ElementPolarity(word) => {
+                let mut known = list.types.values().filter_map(|kind| kind.polarity);
+                !known.any(|own| word.polarity.contains(&own))
+            }
             _ => false,
         })
     })

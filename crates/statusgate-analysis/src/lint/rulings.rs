@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::example::STATUSES;
 use super::fields::checks_at;
 use super::{Lint, each_once};
-use crate::facts::{Left, is_decided, left};
+use crate::facts::{Left, Question, is_decided, left};
 use crate::line::Clause;
 use crate::scene::Scene;
 use statusgate_core::language::{
@@ -14,8 +14,8 @@ use statusgate_core::language::{
 };
 use statusgate_core::model::{ConditionStatus, Pointer};
 use statusgate_core::policy::convention::{
-    ConditionList, ConditionType, ElementRule, PhaseRules, PhaseValue, Presence, Sanction, Trigger,
-    Watch, Watched,
+    ConditionList, ConditionType, ElementRule, PhaseRules, Presence, Sanction, Trigger, Watch,
+    Watched,
 };
 use statusgate_core::policy::{Check, Disposition};
 
@@ -43,6 +43,11 @@ pub(super) struct Ruling<'c> {
 impl<'c> Ruling<'c> {
     const fn new(id: &'c str, asks: Vec<Predicate>, list: Option<&'c ConditionList>) -> Self {
         Self { id, asks, reads: Vec::new(), list, kind: None, decided: true }
+    }
+
+    /// Its predicates, about the object or about each element.
+    pub(super) fn questions(&self, of_element: bool) -> impl Iterator<Item = Question<'_>> {
+        self.asks.iter().map(move |predicate| Question { predicate, list: self.list, of_element })
     }
 
     /// Whether the list of a scene has a condition that it is about.
@@ -146,14 +151,13 @@ impl<'c> Lint<'c> {
     /// The types in a list that some rules ask for: no rule needs another condition.
     fn kinds(&self, list: &ConditionList, rulings: &[Ruling<'_>]) -> Vec<String> {
         let primary = self.convention.lists(self.stage.version).find(|list| list.outer.is_none());
-        let is_list = |other: Option<&ConditionList>| {
-            other.or(primary).is_some_and(|other| std::ptr::eq(other, list))
-        };
-        let asks = rulings.iter().filter(|ruling| is_list(ruling.list));
-        let words = asks.flat_map(|ruling| ruling.asks.iter().flat_map(Predicate::questions));
+        let of_list = rulings.iter().filter(|ruling| {
+            ruling.list.or(primary).is_some_and(|other| std::ptr::eq(other, list))
+        });
+        let asked = of_list.flat_map(|ruling| ruling.asks.iter().flat_map(Predicate::questions));
         // A condition that a rule about elements asks for is an element, too.
-        let words = words.chain(list.each.iter().flat_map(|rule| rule.when.0.questions()));
-        let kinds = words.filter_map(|word| match word {
+        let of_elements = list.each.iter().flat_map(|rule| rule.when.0.questions());
+        let kinds = asked.chain(of_elements).filter_map(|word| match word {
             AnyWord::Condition(word) => Some(word.of.kind().to_owned()),
             _ => None,
         });
@@ -161,25 +165,26 @@ impl<'c> Lint<'c> {
     }
 
     fn rulings_of_clauses(&self, lists: &[&'c ConditionList]) -> Vec<Ruling<'c>> {
-        let known = |list: &ConditionList| lists.iter().any(|known| std::ptr::eq(*known, list));
-        let clauses = self.rejecting().filter(|clause| clause.list.is_none_or(known));
-        let ruling = |clause: &Clause<'c>| {
+        let clauses = self.rejecting().filter(|clause| {
+            clause.list.is_none_or(|list| lists.iter().any(|known| std::ptr::eq(*known, list)))
+        });
+        let rulings = clauses.map(|clause| {
             let mut ruling = Ruling::of_clause(clause);
             // Every state can change to the default phase: no rule about the phase's own field rejects it.
             let phase = self.convention.phase.as_ref().map(|rules| &rules.path);
             ruling.reads.extend(phase.filter(|path| clause.path == Some(path)));
             ruling
-        };
-        clauses.map(ruling).collect()
+        });
+        rulings.collect()
     }
 
     fn rulings_of_generation(&self) -> Vec<Ruling<'c>> {
         let Some(rules) = &self.convention.generation else { return Vec::new() };
-        let ahead = rules.ahead_at_first.as_ref().filter(|sanction| rejects(sanction));
+        let sanction = rules.ahead_at_first.as_ref().filter(|sanction| rejects(sanction));
         let observed = ObservedGeneration { observed: Observed::Current.into() };
-        let ahead = ahead.filter(|_| rules.own_path().is_some()).map(|sanction| {
+        let ahead = sanction.zip(rules.own_path()).map(|(sanction, path)| {
             let ruling = Ruling::new(&sanction.rule, vec![observed.into()], None);
-            Ruling { reads: rules.own_path().into_iter().collect(), ..ruling }
+            Ruling { reads: vec![path], ..ruling }
         });
         let below = rules.below.iter().flat_map(|sanction| {
             rules.paths.iter().flatten().filter_map(|path| {
@@ -232,8 +237,8 @@ impl<'c> Lint<'c> {
                 let reference = Reference::Member(member.clone());
                 let all: Vec<&Check> = checks.iter().collect();
                 let (asks, decided) = (asks_for_value(&all, reference), is_decided(&all));
-                let of_member = |asks| Ruling { decided, ..ruling(&check.rule, vec![asks]) };
-                rulings.extend(asks.map(of_member));
+                rulings
+                    .extend(asks.map(|asks| Ruling { decided, ..ruling(&check.rule, vec![asks]) }));
             }
         }
         if let Some(sanction) = list.other_members.as_ref().filter(|sanction| rejects(sanction)) {
@@ -283,10 +288,12 @@ fn rulings_of_condition<'c>(
             rulings.push(ruling(&kind.reason_rule, asks));
         }
     }
-    let is_asked = |member: &str| {
+    let known = ["reason", "severity"].map(str::to_owned).into_iter();
+    let members = known.chain(list.members.keys().cloned()).chain(members_of(&list.each));
+    let asked: Vec<String> = each_once(members.filter(|member| {
         let words = others.iter().chain(&rulings).flat_map(|ruling| &ruling.asks);
         words.flat_map(Predicate::questions).any(|word| match word {
-            AnyWord::Condition(word) if word.of.kind() == name => match member {
+            AnyWord::Condition(word) if word.of.kind() == name => match member.as_str() {
                 "reason" => word.reason.is_some(),
                 "severity" => word.severity.is_some(),
                 _ => false,
@@ -298,10 +305,7 @@ fn rulings_of_condition<'c>(
             }
             _ => false,
         })
-    };
-    let asked = ["reason", "severity"].map(str::to_owned).into_iter();
-    let asked = asked.chain(list.members.keys().cloned()).chain(members_of(&list.each));
-    let asked: Vec<String> = each_once(asked.filter(|member| is_asked(member)));
+    }));
     let asks = |member: &str, checks: &[&Check]| match member {
         "reason" => {
             let Left::Value(value) = left(checks) else { return Vec::new() };
@@ -338,8 +342,8 @@ fn asks_of_condition(predicate: &Predicate, kind: &str) -> (Vec<Predicate>, bool
                 return (!value.reference.is_member()).then(|| word.clone().into());
             };
             decided &= value.operands().next().is_none();
-            let texts = value.is.iter().chain(&value.is_not).flat_map(|wanted| wanted.iter());
-            let texts = texts.filter_map(|scalar| scalar.value().as_str().map(str::to_owned));
+            let scalars = value.is.iter().chain(&value.is_not).flat_map(|wanted| wanted.iter());
+            let texts = scalars.filter_map(|scalar| scalar.value().as_str().map(str::to_owned));
             match name.as_str() {
                 "type" => None,
                 "status" => Some(is_present(kind)),
@@ -359,8 +363,7 @@ fn asks_of_condition(predicate: &Predicate, kind: &str) -> (Vec<Predicate>, bool
         AnyWord::ElementPolarity(_) => None,
         other => Some(other.clone().into()),
     });
-    let asks = asks.collect();
-    (asks, decided)
+    (asks.collect(), decided)
 }
 
 /// The members that rules about elements ask for.
@@ -385,15 +388,15 @@ pub(super) fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
         let asks = phase.when.questions().into_iter().cloned();
         imposed.extend(asks.map(Predicate::from));
     }
-    let of_phase = |phase: &PhaseValue| {
+    let of_phases = rules.phases.iter().map(|phase| {
         let name = PhaseWord { phase: phase.name.clone().into() }.into();
-        phase.necessary.iter().cloned().chain([name]).chain(imposed.clone()).collect()
-    };
+        let asks = phase.necessary.iter().cloned().chain([name]).chain(imposed.clone()).collect();
+        Ruling::new(&phase.rule, asks, None)
+    });
     let phase: OneOrMany<String> = rules.phases.iter().map(|phase| phase.name.clone()).collect();
-    let all = [PhaseWord { phase }.into()].into_iter().chain(imposed.clone());
-    let all: Vec<Predicate> = all.collect();
-    let mut rulings: Vec<Ruling<'_>> =
-        rules.phases.iter().map(|phase| Ruling::new(&phase.rule, of_phase(phase), None)).collect();
+    let all: Vec<Predicate> =
+        [PhaseWord { phase }.into()].into_iter().chain(imposed.clone()).collect();
+    let mut rulings: Vec<Ruling<'_>> = of_phases.collect();
     if let Some(moves) = &rules.moves
         && let Some(sanction) = moves.action.as_ref().filter(|sanction| rejects(sanction))
     {
@@ -404,9 +407,9 @@ pub(super) fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
         && let Some(sanction) = reason.action.as_ref().filter(|sanction| rejects(sanction))
         && let Ok(path) = (*reason.path).clone().try_into()
     {
-        let reasons = rules.phases.iter().flat_map(|phase| phase.reasons.iter());
-        let reasons = reasons.chain(reason.always.iter()).map(|reason| Scalar::from(&**reason));
-        let reason = Value { is: Some(reasons.collect()), ..Value::of(Reference::Field(path)) };
+        let own = rules.phases.iter().flat_map(|phase| phase.reasons.iter());
+        let all_reasons = own.chain(reason.always.iter()).map(|reason| Scalar::from(&**reason));
+        let reason = Value { is: Some(all_reasons.collect()), ..Value::of(Reference::Field(path)) };
         // It is not held against a phase that the webhook sets.
         let evidence = rules.phases.iter().filter_map(|phase| phase.necessary.clone());
         let asks = all.iter().cloned().chain(evidence).chain([reason.into()]).collect();

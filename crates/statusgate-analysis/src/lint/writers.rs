@@ -31,11 +31,11 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     let convention = lint.convention;
     let Some(rules) = &convention.phase else { return Vec::new() };
     // Only rules that see the phase and other parts of the status can come between the two.
-    let sees_phase = |clause: &&Clause<'_>| {
+    let of_phase = lint.rejecting().filter(|clause| {
         let facts = lint.stage.space(&[clause.question()]).facts;
         facts.keys().any(|fact| matches!(fact, Fact::Phase { .. }))
-    };
-    let between: Vec<&Clause<'_>> = lint.rejecting().filter(sees_phase).collect();
+    });
+    let between: Vec<&Clause<'_>> = of_phase.collect();
     let moves = rules.moves.as_ref().is_some_and(Moves::are_denied);
     if !has_evidence(rules) && between.is_empty() && !moves {
         return Vec::new();
@@ -50,11 +50,10 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     });
     let mut remarks =
         one_per_cause(locked_out, |_, actions, stuck| stuck.remark(Kind::TwoStepLockout, &actions));
-    let is_known = |stuck: &Stuck| {
-        stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
-    };
     // One is enough: a policy has to name such writers.
-    let dead_end = model.check(Action::Deny).into_iter().find(|stuck| !is_known(stuck));
+    let dead_end = model.check(Action::Deny).into_iter().find(|stuck| {
+        !stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
+    });
     remarks.extend(dead_end.map(|stuck| stuck.remark(Kind::TwoStepDeadEnd, "Deny")));
     lint.count(model.known.len());
     remarks
@@ -126,12 +125,9 @@ impl<'l, 'c> Model<'l, 'c> {
 
     fn behaviour(&self, object: &Value, plural: &str) -> Behaviour {
         let stage = &self.lint.stage;
-        let stored = self.rules.phases.iter().map(|phase| {
+        let rows = self.rules.phases.iter().map(|stored| {
             let mut old = object.clone();
-            stage.set_phase(&mut old, &phase.name);
-            old
-        });
-        let row = |old: Value| {
+            stage.set_phase(&mut old, &stored.name);
             let scene = Scene::of(object.clone(), Some(old), plural);
             let look = stage.look(&scene, None, |facts| {
                 let phases = self.rules.phases.iter().map(|phase| {
@@ -146,8 +142,8 @@ impl<'l, 'c> Model<'l, 'c> {
                 phases.collect::<Vec<_>>()
             });
             look.unwrap_or_default()
-        };
-        stored.map(row).collect()
+        });
+        rows.collect()
     }
 
     fn check(&mut self, disagreement: Action) -> Vec<Stuck> {
@@ -193,12 +189,12 @@ impl<'l, 'c> Model<'l, 'c> {
     /// Whether a phase is admissible in a state with this stored phase, and no rule rejects it.
     fn fits(&self, disagreement: Action, state: usize, from: usize, to: usize) -> bool {
         let (admissible, _, violated) = &self.kinds[state].1[from][to];
-        let rejects = |clause: &Clause<'_>| match disagreement {
-            Action::Deny => clause.can_reject(),
-            _ => clause.action == Disposition::Deny,
-        };
-        let mut violated = violated.iter().zip(&self.between);
-        *admissible && !violated.any(|(violated, clause)| *violated && rejects(clause))
+        let mut clauses = violated.iter().zip(&self.between).filter(|(violated, _)| **violated);
+        *admissible
+            && !clauses.any(|(_, clause)| match disagreement {
+                Action::Deny => clause.can_reject(),
+                _ => clause.action == Disposition::Deny,
+            })
     }
 
     /// The rules that keep the writers from their goal, if they never reach it after some sequence of
@@ -247,8 +243,8 @@ impl<'l, 'c> Model<'l, 'c> {
         }
         let lost = (0..vertices.len()).find(|at| !live.contains(at))?;
         let from_here = reachable(lost, &steps);
-        let rejections = rejections.into_iter().filter(|(at, _)| from_here.contains(at));
-        let rules = each_once(rejections.flat_map(|(_, rules)| rules));
+        rejections.retain(|(at, _)| from_here.contains(at));
+        let rules = each_once(rejections.into_iter().flat_map(|(_, rules)| rules));
         let name = |phase: usize| self.rules.phases[phase].name.as_str();
         let (from, to, here) = (name(start.1), name(goal.1), vertices[lost]);
         let conditions = if here.0 == goal.0 { "after" } else { "before" };
@@ -320,7 +316,8 @@ fn state_space(mut space: Space) -> Space {
     for (fact, answers) in space.facts.clone() {
         space.facts.entry(fact.written()).or_insert(answers);
     }
-    let is_other = |fact: &Fact| matches!(fact, Fact::Phase { .. } | Fact::Deleting);
-    space.facts.retain(|fact, _| !fact.is_stored() && !is_other(fact));
+    space.facts.retain(|fact, _| {
+        !fact.is_stored() && !matches!(fact, Fact::Phase { .. } | Fact::Deleting)
+    });
     space
 }

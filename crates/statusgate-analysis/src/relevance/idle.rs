@@ -57,6 +57,6 @@ fn same(stage: &Stage<'_>, mut space: Space) -> Option<Vec<Scene>> {
         written.extend(new);
     }
     let size = space.size().filter(|size| *size <= MAX_COMBINATIONS && !space.open)?;
-    let with_itself = |scene: Scene| Scene { old: Some(scene.object.clone()), ..scene };
-    Some(stage.scenes(&space, 0..size).map(with_itself).collect())
+    let scenes = stage.scenes(&space, 0..size);
+    Some(scenes.map(|scene| Scene { old: Some(scene.object.clone()), ..scene }).collect())
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::facts::Answer;
 use statusgate_core::language::Observed;
 use statusgate_core::model::Pointer;
-use statusgate_core::policy::convention::{ConditionList, Convention};
+use statusgate_core::policy::convention::Convention;
 
 /// The two objects of a write.
 #[derive(Default)]
@@ -146,14 +146,15 @@ impl Side {
 
     /// Sorts the conditions of lists that have an order.
     pub(super) fn sort(&mut self, convention: &Convention, version: &str) {
-        let ordered = |list: &&ConditionList| list.order.is_some() && list.outer.is_none();
-        for list in convention.lists(version).filter(ordered) {
+        let lists = convention.lists(version);
+        for list in lists.filter(|list| list.order.is_some() && list.outer.is_none()) {
             let (first, rest) = (list.path.tokens().first(), list.path.tokens().iter().skip(1));
             let place = first.and_then(|first| self.0.get_mut(first));
             let place = rest.fold(place, |place, token| place?.get_mut(token));
-            let rank = |item: &Value| item.get("type")?.as_str().and_then(|kind| list.rank(kind));
             if let Some(Value::Array(items)) = place {
-                items.sort_by_key(|item| rank(item).unwrap_or(usize::MAX));
+                items.sort_by_key(|item| {
+                    item["type"].as_str().and_then(|kind| list.rank(kind)).unwrap_or(usize::MAX)
+                });
             }
         }
     }

@@ -16,8 +16,7 @@ impl Collector<'_> {
         match fact {
             Fact::Deleting => vec![Answer::Flag(false), Answer::Flag(true)],
             Fact::Phase { .. } => {
-                let named = |value| Answer::Value { value, represents: Represents::Itself };
-                let phases = self.phase_names().into_iter().map(named);
+                let phases = self.phase_names().into_iter().map(Answer::named);
                 std::iter::once(Answer::Absent).chain(phases).collect()
             }
             Fact::Condition { list, kind, .. } => self.condition_answers(list.as_ref(), kind),
@@ -38,13 +37,9 @@ impl Collector<'_> {
             }
             Fact::Resource => {
                 let named =
-                    wanted.plurals.iter().map(|plural| (plural.clone(), Represents::Itself));
-                let all = named.chain([(sample::PLURAL.to_owned(), Represents::Others)]);
-                let answer = |(value, represents): (String, _)| Answer::Value {
-                    value: value.into(),
-                    represents,
-                };
-                all.map(answer).collect()
+                    wanted.plurals.iter().map(|plural| Answer::named(plural.as_str().into()));
+                let (value, represents) = (sample::PLURAL.into(), Represents::Others);
+                named.chain([Answer::Value { value, represents }]).collect()
             }
             Fact::Member { name, .. } if name == "type" => self.type_answers(wanted),
             Fact::Field { path, .. } => {

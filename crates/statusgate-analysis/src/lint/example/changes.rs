@@ -80,12 +80,9 @@ impl Search<'_> {
                     for value in values {
                         let Some(changed) = replaced(object, &place, value) else { continue };
                         let time = format!("{at}/{time}");
-                        if old.is_some() && !wrong && place != time {
-                            let later = || Some(LATER.into());
-                            let moved = changed
-                                .pointer(&time)
-                                .and_then(|_| replaced(&changed, &time, later()));
-                            variants.extend(moved);
+                        let may_move = old.is_some() && !wrong && place != time;
+                        if may_move && changed.pointer(&time).is_some() {
+                            variants.extend(replaced(&changed, &time, Some(LATER.into())));
                         }
                         variants.push(changed);
                     }
@@ -154,8 +151,8 @@ impl Search<'_> {
             "observedGeneration" => [0, -1, 1].map(|more| (GENERATION + more).into()).to_vec(),
             _ if is_time => texts(&[PAST, LATER, NOW]),
             name => {
-                let expected = rows.flat_map(|(_, row)| row.expects());
-                let expected = expected.filter(|(member, _)| *member == name);
+                let expected =
+                    rows.flat_map(|(_, row)| row.expects()).filter(|(member, _)| *member == name);
                 expected.flat_map(|(_, texts)| texts).map(Value::from).collect()
             }
         }
@@ -182,9 +179,9 @@ impl Search<'_> {
             }
             if let Some(reason) = &rules.reason {
                 let own = rules.phases.iter().flat_map(|phase| phase.reasons.iter());
-                let reasons = own.chain(reason.always.iter()).map(|reason| reason.as_str().into());
-                let reasons = reasons.chain(["Example".into()]).collect();
-                variations.push((reason.path.to_string(), unique(reasons)));
+                let reasons = own.chain(reason.always.iter()).map(String::as_str);
+                let values = reasons.chain(["Example"]).map(Value::from).collect();
+                variations.push((reason.path.to_string(), unique(values)));
             }
         }
         variations.push(("/metadata/deletionTimestamp".to_owned(), vec![Some(PAST.into())]));
@@ -227,19 +224,16 @@ impl Search<'_> {
             let path = list.sample_path().to_string();
             let empty = Vec::new();
             let items = object.pointer(&path).and_then(Value::as_array).unwrap_or(&empty);
-            let has = |kind: &Value| items.iter().any(|item| item.get("type") == Some(kind));
+            let taken: Vec<_> = items.iter().map(|item| item.get("type")).chain([None]).collect();
             let others = other.and_then(|other| other.pointer(&path)?.as_array());
             let copied = others.into_iter().flatten().cloned();
             let known = list.types.values().flat_map(|kind| {
                 STATUSES.map(|status| self.stage.condition(list, &kind.sample(), status))
             });
-            for item in
-                copied.chain(known).filter(|item| item.get("type").is_some_and(|kind| !has(kind)))
-            {
-                let items: Vec<Value> = items.iter().cloned().chain([item]).collect();
-                let mut object = object.clone();
-                put(&mut object, &list.sample_path(), items.into());
-                larger.push(object);
+            for item in copied.chain(known).filter(|item| !taken.contains(&item.get("type"))) {
+                let mut more = object.clone();
+                put(&mut more, &list.sample_path(), items.iter().cloned().chain([item]).collect());
+                larger.push(more);
             }
             // In the order of the convention.
             let mut sorted = items.clone();
@@ -268,9 +262,9 @@ impl Search<'_> {
         for list in self.lists() {
             let path = list.sample_path().to_string();
             if let Some(value) = object.pointer(&path).filter(|_| list.is_map()) {
-                let most = list.max_items;
-                let named = |number| (format!("example{number}"), value.clone());
-                let values = most.map(|most| Value::Object((0..=most).map(named).collect()));
+                let values = list.max_items.map(|most| {
+                    (0..=most).map(|number| (format!("example{number}"), value.clone())).collect()
+                });
                 let wrongs = [Some(5.into()), values].into_iter().flatten();
                 let root = list.root().to_string();
                 wrong.extend(wrongs.filter_map(|value| replaced(object, &root, Some(value))));

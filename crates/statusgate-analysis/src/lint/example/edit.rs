@@ -17,9 +17,9 @@ pub(in super::super) fn replaced(
         place.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
     let (last, parents) = names.split_last()?;
     for (name, next) in parents.iter().zip(names.iter().skip(1)) {
-        let empty = || if matches!(next.as_str(), "0" | "-1") { json!([{}]) } else { json!({}) };
+        let empty = if matches!(next.as_str(), "0" | "-1") { json!([{}]) } else { json!({}) };
         at = match at {
-            Value::Object(members) => members.entry(name.clone()).or_insert_with(empty),
+            Value::Object(members) => members.entry(name.clone()).or_insert(empty),
             Value::Array(items) => match name.as_str() {
                 "-1" => items.last_mut()?,
                 index => items.get_mut(index.parse::<usize>().ok()?)?,
@@ -51,13 +51,13 @@ pub(super) fn without_one(object: &Value, inside: bool) -> Vec<Value> {
     fn walk(value: &Value, place: &str, inside: bool, places: &mut Vec<String>) {
         let inner: Vec<(String, &Value)> = match value {
             Value::Object(members) => {
-                let escaped = |name: &String| name.replace('~', "~0").replace('/', "~1");
-                members.iter().map(|(name, value)| (escaped(name), value)).collect()
+                let escaped = members.keys().map(|name| name.replace('~', "~0").replace('/', "~1"));
+                escaped.zip(members.values()).collect()
             }
             // A list that is too long for one of its rules has similar elements.
             Value::Array(items) => {
-                let items = items.iter().enumerate().take(64);
-                items.map(|(at, value)| (at.to_string(), value)).collect()
+                let first = items.iter().take(64).enumerate();
+                first.map(|(at, value)| (at.to_string(), value)).collect()
             }
             _ => return,
         };

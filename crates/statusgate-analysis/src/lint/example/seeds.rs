@@ -50,15 +50,14 @@ impl<'s> Search<'s> {
     pub(super) fn asked_variations(&self) -> Vec<Variation> {
         let (convention, version) = (self.stage.convention, self.stage.version);
         let clauses = clauses(convention);
-        let others = clauses.iter().map(Clause::question);
         let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
-        let phases = phases.filter_map(|phase| phase.necessary.as_ref()).map(Question::plain);
-        let others = others.chain(phases).filter(|question| !question.of_element);
-        let others = others.map(|question| space_of(convention, version, &[question]));
-        let mut variations: Vec<Variation> = Vec::new();
+        let evidence = phases.filter_map(|phase| phase.necessary.as_ref()).map(Question::plain);
+        let questions = clauses.iter().map(Clause::question).chain(evidence);
         // The rules of the pool do not have predicates.
-        let others = others.filter(|_| self.id != CLEAN);
-        for space in self.space().into_iter().chain(others) {
+        let others = questions.filter(|question| !question.of_element && self.id != CLEAN);
+        let spaces = others.map(|question| space_of(convention, version, &[question]));
+        let mut variations: Vec<Variation> = Vec::new();
+        for space in self.space().into_iter().chain(spaces) {
             for (fact, answers) in &space.facts {
                 let Fact::Field { path, .. } = fact else { continue };
                 let place = path.to_string();
@@ -124,17 +123,17 @@ impl<'s> Search<'s> {
         let empty =
             std::iter::once_with(|| self.with_changes(self.scene(self.object(|_| {}), None)));
         let of_lists = self.lists().flat_map(move |list| {
-            let known = list.types.values().map(|kind| kind.sample()).enumerate();
-            let known = known.map(|(at, kind)| (kind, at == 0)).chain([(OTHER.to_owned(), true)]);
-            known.map(move |(kind, all)| self.conditions(list, &kind, all))
+            let known = list.types.values().enumerate().map(|(at, kind)| (kind.sample(), at == 0));
+            let kinds = known.chain([(OTHER.to_owned(), true)]);
+            kinds.map(move |(kind, all)| self.conditions(list, &kind, all))
         });
         let rules = self.stage.convention.phase.iter();
         let of_phases = rules.flat_map(move |rules| {
             rules.phases.iter().map(move |phase| self.phase_writes(rules, phase))
         });
         let of_fields = self.paths().into_iter().flat_map(move |path| {
-            let objects = self.values(path).into_iter();
-            let objects = objects.map(move |value| self.object(|object| put(object, path, value)));
+            let values = self.values(path).into_iter();
+            let objects = values.map(move |value| self.object(|object| put(object, path, value)));
             objects.flat_map(move |object| {
                 let olds = [None, Some(object.clone())].into_iter();
                 olds.map(move |old| self.with_changes(self.scene(object.clone(), old)))
@@ -237,9 +236,8 @@ fn guesses(rule: &CelRule) -> Vec<Value> {
     named.extend(patterns.iter().filter_map(|pattern| matching(pattern, 0)).map(Value::from));
     let numbers = named.iter().filter_map(Value::as_i64);
     let next = numbers.flat_map(|number| [number.saturating_sub(1), number.saturating_add(1)]);
-    let next: Vec<Value> = next.map(Value::from).collect();
     let some = json!([0, 5, 1000, "example", true, false, ["example"], {"example": "text"}]);
-    let some = some.as_array().into_iter().flatten().cloned();
-    let values: IndexSet<Value> = named.into_iter().chain(some).chain(next).collect();
+    let given = named.iter().chain(some.as_array().into_iter().flatten()).cloned();
+    let values: IndexSet<Value> = given.chain(next.map(Value::from)).collect();
     values.into_iter().collect()
 }
