@@ -46,8 +46,8 @@ impl Documents {
             return Ok(PolicySet::compile(&PolicySet::examples())?);
         }
         let given = self.given()?;
-        let only = || given.given_names().next().filter(|_| given.policies().is_empty());
-        let Some(name) = self.convention.as_deref().or_else(only) else {
+        let only = given.given_names().next().filter(|_| given.policies().is_empty());
+        let Some(name) = self.convention.as_deref().or(only) else {
             if !given.policies().is_empty() {
                 return Ok(given);
             }

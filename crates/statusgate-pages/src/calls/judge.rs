@@ -165,7 +165,6 @@ impl Judged<'_> {
             let line = found.to_string();
             json!({"finding": found, "text": line, "place": place, "builtIn": is_built_in(&found.rule)})
         });
-        let findings: Value = findings.collect();
         let patch = mutation.patch.iter().flat_map(|patch| &patch.0).map(ToString::to_string);
         Ok(json!({
             "identity": manifest.identity.to_string(),
@@ -178,7 +177,7 @@ impl Judged<'_> {
             "kubectl": kubectl::output(request, &responses),
             "mutate": &responses[0],
             "validate": &responses[1],
-            "findings": findings,
+            "findings": findings.collect::<Value>(),
             "patch": patch.collect::<Value>(),
             "before": yaml(&before),
             "after": yaml(&after),

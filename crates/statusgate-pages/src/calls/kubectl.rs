@@ -27,9 +27,9 @@ pub(super) fn output(request: &AdmissionRequest<'_>, responses: &[Value]) -> Str
 /// As kubectl prints an Invalid: only its causes, each once.
 fn invalid(details: &Value) -> String {
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    let causes = details["causes"].as_array().into_iter().flatten();
-    let causes = causes.map(|of| format!("{}: {}", text(of, "field"), text(of, "message")));
-    let causes: IndexSet<String> = causes.collect();
+    let given = details["causes"].as_array().into_iter().flatten();
+    let causes: IndexSet<String> =
+        given.map(|of| format!("{}: {}", text(of, "field"), text(of, "message"))).collect();
     let head = format!("The {} {:?} is invalid:", text(details, "kind"), text(details, "name"));
     let bullet = if causes.len() == 1 { " " } else { "\n* " };
     causes.into_iter().fold(head, |text, cause| text + bullet + &cause)

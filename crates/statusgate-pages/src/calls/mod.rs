@@ -174,8 +174,8 @@ fn rule(request: &OfRule) -> Answer {
 
 fn remarks(documents: &Documents) -> Answer {
     let policies = documents.given()?;
-    let conventions = policies.given_names().map(|name| lint(&policies, name));
-    let conventions: Vec<Report> = conventions.collect::<Result<_, _>>()?;
+    let conventions: Vec<Report> =
+        policies.given_names().map(|name| lint(&policies, name)).collect::<Result<_, _>>()?;
     let policies: Vec<Report> =
         policies.policies().iter().map(|policy| lint_policy(&policies, policy)).collect();
     let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();

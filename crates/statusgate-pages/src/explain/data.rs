@@ -29,14 +29,13 @@ pub fn convention(document: &StatusConvention, convention: &Convention) -> Value
 
 /// An object without the members that are null or empty.
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let is_empty = |value: &Value| match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        _ => false,
-    };
-    let members = members.into_iter().filter(|(_, value)| !is_empty(value));
-    members.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
+    let filled = members.into_iter().filter(|(_, value)| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        _ => true,
+    });
+    filled.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
 }
 
 /// The full truth table of the phase; without evidence about phases, that of each rule.
@@ -54,8 +53,8 @@ fn table(convention: &Convention) -> Value {
                 let rows = violated.iter().map(|(cube, ())| {
                     let answers = table.space.facts.values().enumerate();
                     let row = answers.map(|(fact, answers)| -> Value {
-                        let chosen = answers.iter().enumerate();
-                        let chosen = chosen.filter(|(at, _)| cube.includes(fact, *at));
+                        let chosen =
+                            answers.iter().enumerate().filter(|(at, _)| cube.includes(fact, *at));
                         chosen.map(|(_, answer)| Value::from(answer.label())).collect()
                     });
                     row.collect::<Value>()

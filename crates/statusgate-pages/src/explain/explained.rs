@@ -102,8 +102,7 @@ fn shortened(value: &Value) -> Value {
             items.iter().take(LONGEST_LIST).map(shortened).chain(more).collect()
         }
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| (name.clone(), shortened(value)));
-            Value::Object(members.collect())
+            members.iter().map(|(name, value)| (name.clone(), shortened(value))).collect()
         }
         other => other.clone(),
     }

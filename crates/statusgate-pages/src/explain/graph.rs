@@ -67,8 +67,8 @@ impl Graph {
     fn other_moves(&self) -> Vec<(usize, usize, &[String])> {
         let (count, from_all) = (self.phases.len(), self.reached_from_all());
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
-        let moves = pairs.filter(|(from, to)| from != to && self.allowed[*from][*to]);
-        let moves = moves.map(|(from, to)| (from, to, self.remarks[from][to].as_slice()));
+        let allowed = pairs.filter(|(from, to)| from != to && self.allowed[*from][*to]);
+        let moves = allowed.map(|(from, to)| (from, to, self.remarks[from][to].as_slice()));
         moves.filter(|(_, to, rules)| !rules.is_empty() || !from_all.contains(to)).collect()
     }
 

@@ -98,9 +98,8 @@ impl Page {
 
     fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[String; N]>) {
         if !rows.is_empty() {
-            let head = head.iter().map(|name| (*name).to_owned()).collect();
             let rows = rows.into_iter().map(Vec::from).collect();
-            self.blocks.push(Block::Table { head, rows });
+            self.blocks.push(Block::Table { head: head.map(str::to_owned).into(), rows });
         }
     }
 
@@ -138,9 +137,9 @@ impl Page {
         if paths.is_empty() {
             self.text("The observedGeneration of conditions is compared with metadata.generation.");
         } else {
-            let paths = paths.join(", ");
             self.text(format!(
-                "{paths} and the observedGeneration of conditions are compared with metadata.generation."
+                "{} and the observedGeneration of conditions are compared with metadata.generation.",
+                paths.join(", ")
             ));
         }
         self.source(&rules.source);
@@ -163,8 +162,8 @@ impl Page {
     }
 
     fn fields(&mut self, convention: &Convention) {
-        let rows = convention.fields.iter();
-        let rows = rows.map(|field| requirement(field.path.field(), &field.check));
+        let fields = convention.fields.iter();
+        let rows = fields.map(|field| requirement(field.path.field(), &field.check));
         self.section("Other fields", ["field", "requirement", "rule", "source"], rows.collect());
     }
 
@@ -230,11 +229,11 @@ fn filling(fill: &Backfill) -> String {
             format!("{member} of each element of {path}: {}", sources_in_words(sources))
         }
         Filling::Element { kind, members, .. } => {
-            let members = members
+            let members: Vec<String> = members
                 .iter()
-                .map(|(name, sources)| format!("{name} {}", sources_in_words(sources)));
-            let members = members.collect::<Vec<_>>().join(", ");
-            format!("condition {kind} in {path}: {members}")
+                .map(|(name, sources)| format!("{name} {}", sources_in_words(sources)))
+                .collect();
+            format!("condition {kind} in {path}: {}", members.join(", "))
         }
         Filling::Steady { member, unless, .. } => {
             let same = unless.join(", ");

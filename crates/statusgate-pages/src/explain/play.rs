@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use statusgate_analysis::facts::{Answer, Fact, Represents, Space, version_of};
+use statusgate_analysis::facts::{Answer, Represents, Space, version_of};
 use statusgate_analysis::scene::{Stage, yaml};
 use statusgate_analysis::table::state_space;
 use statusgate_core::engine::{Facts, Health, admits, disagreement, imposed, repaired};
-use statusgate_core::policy::convention::{Convention, PhaseRules, PhaseValue};
+use statusgate_core::policy::convention::{Convention, PhaseRules};
 
 /// All facts that the phase and the health depend on.
 #[derive(Debug)]
@@ -70,18 +70,18 @@ impl<'c> Play<'c> {
 
     /// The facts, in the order of the answers of [`Self::state`].
     pub fn facts(&self) -> Vec<FactText> {
-        let is_others = |answer: &Answer| {
-            matches!(answer, Answer::Value { represents: Represents::Others, .. })
-        };
-        let text = |(fact, answers): (&Fact, &Vec<Answer>)| {
+        let facts = self.space.facts.iter().map(|(fact, answers)| {
             let absent = answers.iter().position(|answer| *answer == Answer::Absent);
+            let others = answers.iter().position(|answer| {
+                matches!(answer, Answer::Value { represents: Represents::Others, .. })
+            });
             FactText {
                 label: fact.label(),
                 answers: answers.iter().map(Answer::label).collect(),
-                first: absent.or_else(|| answers.iter().position(is_others)).unwrap_or(0),
+                first: absent.or(others).unwrap_or(0),
             }
-        };
-        self.space.facts.iter().map(text).collect()
+        });
+        facts.collect()
     }
 
     /// The state with these answers, one for each fact; `None` if they exclude each other.
@@ -110,7 +110,7 @@ fn phases<'c>(
     rules: &'c PhaseRules,
     facts: &Facts<'_, '_>,
 ) -> (Option<&'c str>, Vec<PhaseState<'c>>) {
-    let state = |phase: &'c PhaseValue| {
+    let states = rules.phases.iter().map(|phase| {
         let supposed = Facts { phase: Some(&phase.name), ..*facts };
         let is_admissible = admits(facts, phase);
         PhaseState {
@@ -119,7 +119,7 @@ fn phases<'c>(
             rule: &phase.rule,
             repair: repaired(rules, &supposed).filter(|_| !is_admissible),
         }
-    };
+    });
     let imposed = imposed(rules, facts).map(|phase| phase.name.as_str());
-    (imposed, rules.phases.iter().map(state).collect())
+    (imposed, states.collect())
 }

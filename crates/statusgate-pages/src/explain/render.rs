@@ -50,9 +50,9 @@ pub fn table(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     for row in iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
         // A column may be narrower than a word.
         let separator = WordSeparator::Custom(words);
-        let cells = row.iter().zip(&widths);
-        let cells = cells.map(|(cell, width)| textwrap::wrap(cell, options(*width, separator)));
-        let cells: Vec<_> = cells.collect();
+        let cells: Vec<_> = iter::zip(row, &widths)
+            .map(|(cell, width)| textwrap::wrap(cell, options(*width, separator)))
+            .collect();
         for at in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
             let mut line = String::new();
             for (cell, width) in cells.iter().zip(&widths) {
@@ -106,12 +106,12 @@ fn widths(head: &[String], rows: &[Vec<String>], width: usize) -> Option<Vec<usi
 }
 
 fn paragraph(head: &[String], row: &[String], width: usize) -> String {
-    let cells = head.iter().zip(row).enumerate().filter(|(_, (_, cell))| !cell.is_empty());
-    let cells = cells.map(|(at, (name, cell))| match at {
+    let filled = head.iter().zip(row).enumerate().filter(|(_, (_, cell))| !cell.is_empty());
+    let parts = filled.map(|(at, (name, cell))| match at {
         0 => cell.clone(),
         _ => format!("{name}: {cell}"),
     });
-    wrapped(&cells.collect::<Vec<_>>().join(" · "), width, "", "    ")
+    wrapped(&parts.collect::<Vec<_>>().join(" · "), width, "", "    ")
 }
 
 /// The page in Markdown, as in `docs/conventions`.
@@ -162,10 +162,11 @@ fn columns(
     rows: &[Vec<String>],
     wanted: impl Fn(&str) -> bool,
 ) -> (Vec<String>, Vec<Vec<String>>) {
-    let full = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
-    let names = head.iter().enumerate();
-    let kept = names.filter(|(at, name)| full(*at) && wanted(name)).map(|(at, _)| at);
-    let kept: Vec<usize> = kept.collect();
+    let full = head
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.is_empty())));
+    let kept: Vec<usize> = full.filter(|(_, name)| wanted(name)).map(|(at, _)| at).collect();
     let pick = |cells: &[String]| -> Vec<String> {
         kept.iter().filter_map(|at| cells.get(*at).cloned()).collect()
     };
@@ -175,8 +176,7 @@ fn columns(
 /// Lines that end with a line break.
 fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
     let options = options(width, WordSeparator::AsciiSpace);
-    let options = options.initial_indent(first).subsequent_indent(others);
-    format!("{}\n", textwrap::fill(text, options))
+    format!("{}\n", textwrap::fill(text, options.initial_indent(first).subsequent_indent(others)))
 }
 
 fn options<'o>(width: usize, separator: WordSeparator) -> Options<'o> {
@@ -187,11 +187,11 @@ fn options<'o>(width: usize, separator: WordSeparator) -> Options<'o> {
 /// The parts between which a line can be wrapped. Users copy and search rule ids and paths of files, so these stay
 /// whole. A long field or pattern has no spaces: it can be wrapped after a dot or slash.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    let of_id = |letter: char| letter.is_ascii_alphanumeric() || "/.-_:".contains(letter);
     let words = WordSeparator::AsciiSpace.find_words(line).flat_map(move |word| {
         let inner = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        let whole =
-            display_width(&word) <= LONG_WORD || inner.contains('/') && inner.chars().all(of_id);
+        let whole = display_width(&word) <= LONG_WORD
+            || inner.contains('/')
+                && inner.chars().all(|sign| sign.is_ascii_alphanumeric() || "/.-_:".contains(sign));
         if whole {
             return vec![word];
         }

@@ -3,7 +3,7 @@
 mod literal;
 mod part;
 
-use literal::{is_identifier, is_in, literal, not_in, number, quoted};
+use literal::{is_identifier, is_in, is_text, literal, not_in, number, quoted};
 use part::{Part, Shape, add, joined};
 
 use super::pattern::re2;
@@ -123,12 +123,10 @@ impl<'w> FormulaWriter<'w> {
     fn bound(&self, formula: &'w Formula, known: &[Part]) -> Vec<Part> {
         let mut asked = Vec::new();
         conditions(formula, &mut asked);
-        let is_several = |list: &&List| {
-            let asked = asked.iter().filter(|asked| list_of(asked) == Some(list));
-            asked.count() > 1 && !self.lists.contains(list)
-        };
-        let Some(list) = asked.iter().filter_map(|question| list_of(question)).find(is_several)
-        else {
+        let lists = asked.iter().filter_map(|question| list_of(question));
+        let Some(list) = lists.clone().find(|list| {
+            lists.clone().filter(|other| other == list).count() > 1 && !self.lists.contains(list)
+        }) else {
             return self.all(formula, &mut known.to_vec());
         };
         let (mut guards, at) = self.conditions(list);
@@ -159,8 +157,7 @@ impl<'w> FormulaWriter<'w> {
             }
             Formula::Any(parts) if parts.is_empty() => vec![Part::call("false".to_owned())],
             Formula::Any(parts) => {
-                let parts = parts.iter().map(|part| self.one(part, known));
-                vec![Part::group(&joined(parts, " || "))]
+                vec![Part::group(&joined(parts.iter().map(|part| self.one(part, known)), " || "))]
             }
             Formula::Not(part) => match self.one(part, known) {
                 Part { text, shape: Shape::Test } => vec![Part::test(format!("!({text})"))],
@@ -210,13 +207,11 @@ impl<'w> FormulaWriter<'w> {
                 };
                 with(cel.field(path), &|at| match (negated, text) {
                     (false, _) => vec![is_in(at, among.iter().map(literal))],
-                    (true, true) => vec![format!("type({at}) == type('')"), not_in(at, and("''"))],
+                    (true, true) => vec![is_text(at), not_in(at, and("''"))],
                     (true, false) => vec![not_in(&cel.any(at), and("null"))],
                 })
             }
-            Question::IsText(path) => {
-                with(cel.field(path), &|at| vec![format!("type({at}) == type('')")])
-            }
+            Question::IsText(path) => with(cel.field(path), &|at| vec![is_text(at)]),
             Question::Same(one, other, same) => {
                 let (mut parts, one) = cel.field(one);
                 let equal = if *same { "==" } else { "!=" };
@@ -254,14 +249,13 @@ impl<'w> FormulaWriter<'w> {
                 let not = if *negated { "!" } else { "" };
                 with(cel.field(path), &|at| {
                     let at = cel.any(at);
-                    vec![format!("type({at}) == type('')"), format!("{not}{at}.matches({pattern})")]
+                    vec![is_text(&at), format!("{not}{at}.matches({pattern})")]
                 })
             }
             Question::Unsure(one, other) => {
                 let (mut parts, one) = cel.field(one);
                 parts.extend(with(cel.field(other), &|other| {
                     let (one, other) = (cel.any(&one), cel.any(other));
-                    let is_text = |at: &str| format!("type({at}) == type('')");
                     let is_date = |at: &str| format!("{at}.matches('{DATE}')");
                     let is_other = format!("{one} != {other}");
                     vec![is_text(&one), is_text(&other), is_other, is_date(&one), is_date(&other)]
@@ -279,7 +273,7 @@ impl<'w> FormulaWriter<'w> {
                 let newest = cel.metadata("generation");
                 let mut tests = vec![
                     format!("has({newest})"),
-                    format!("type({at}) == type('')"),
+                    is_text(at),
                     format!("{at}.matches('^(0|-?[1-9][0-9]{{0,17}})$')"),
                 ];
                 tests.extend(
@@ -307,12 +301,10 @@ impl<'w> FormulaWriter<'w> {
     /// That a condition did not observe an older generation.
     fn fresh(&self, list: &List) -> Option<String> {
         let path = list.member("observedGeneration", self.place);
-        let behind = || self.cel.observed("e.observedGeneration", Some("<")).join(" && ");
-        self.cel
-            .schema
-            .pruned(&path)
-            .is_none()
-            .then(|| format!("!(has(e.observedGeneration) && {})", behind()))
+        self.cel.schema.pruned(&path).is_none().then(|| {
+            let behind = self.cel.observed("e.observedGeneration", Some("<")).join(" && ");
+            format!("!(has(e.observedGeneration) && {behind})")
+        })
     }
 }
 
@@ -345,7 +337,7 @@ fn is_type(kind: &str) -> String {
 fn member_is(member: &str, among: &[String], negated: bool) -> String {
     let (at, texts) = (format!("e.{member}"), among.iter().map(|text| quoted(text)));
     if negated {
-        format!("has({at}) && type({at}) == type('') && {}", not_in(&at, texts))
+        format!("has({at}) && {} && {}", is_text(&at), not_in(&at, texts))
     } else if among.iter().any(String::is_empty) {
         format!("(!has({at}) || {})", is_in(&at, texts))
     } else {

@@ -32,10 +32,9 @@ pub(super) fn flux(kinds: &[Readable]) -> String {
 pub fn flux_expressions(program: &Program) -> (Option<String>, String) {
     let program = program.asking(cel::can_ask);
     let cel = Cel { root: "", typed: false, schema: &program.schema };
-    let is_own = |clause: &Clause| is_read_by_flux(clause);
-    let is_failure = |clause: &Clause| clause.health.is_final_failure();
-    let failed = program.gives(HealthClass::is_final_failure, is_own);
-    let current = program.gives(is_current, |clause| is_own(clause) || is_failure(clause));
+    let failed = program.gives(HealthClass::is_final_failure, is_read_by_flux);
+    let current = program
+        .gives(is_current, |clause| is_read_by_flux(clause) || clause.health.is_final_failure());
     let failed = (failed != Formula::NEVER).then(|| cel.expression(&failed));
     (failed, cel.expression(&current))
 }
@@ -58,11 +57,11 @@ fn observed_generation(clause: &Clause) -> Option<&Pointer> {
 pub(super) fn flux_gaps(kind: &Readable) -> Vec<String> {
     let Some((version, program)) = kind.versions.last() else { return Vec::new() };
     let mut gaps = Vec::new();
-    let is_text = |clause: &&Clause| {
+    let mut texts = program.clauses.iter().filter(|clause| {
         matches!(clause.when, Formula::Ask(Question::Observed { text: true, .. }))
-    };
-    let is_there = |clause: &&Clause| clause.when.under(&program.schema) != Formula::NEVER;
-    if program.clauses.iter().filter(is_text).filter(is_there).any(is_read_by_flux) {
+            && clause.when.under(&program.schema) != Formula::NEVER
+    });
+    if texts.any(is_read_by_flux) {
         gaps.push("Flux reports an error if status.observedGeneration is a string".to_owned());
     }
     let expressions = flux_expressions(program);

@@ -190,14 +190,12 @@ pub fn script(kind: &Readable) -> String {
 fn with_helpers(body: &str, head: &str) -> String {
     let mut text = body.to_owned();
     for helper in HELPERS.iter().rev() {
-        let (_, name) = helper.split_once("local function ").unwrap_or_default();
-        let name = name.split('(').next().unwrap_or_default();
-        let calls = |text: &str| {
-            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-            let call = format!("{name}(");
-            text.match_indices(&call).any(|(at, _)| !text[..at].ends_with(is_part))
-        };
-        if calls(&text) {
+        let (_, rest) = helper.split_once("local function ").unwrap_or_default();
+        let call = format!("{}(", rest.split('(').next().unwrap_or_default());
+        let is_called = text.match_indices(&call).any(|(at, _)| {
+            !text[..at].ends_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '_')
+        });
+        if is_called {
             text.insert_str(0, helper);
         }
     }
@@ -425,10 +423,9 @@ fn is_one_of(value: &str, pattern: &Pattern) -> String {
             Text::AnyCase(text) => write!(any_case, ", {}", quote(&text)),
         };
     }
-    let calls = [("among", exact), ("anycase", any_case)];
-    let calls = calls.iter().filter(|(_, texts)| !texts.is_empty());
-    let calls: Vec<String> = calls.map(|(name, texts)| format!("{name}({value}{texts})")).collect();
-    calls.join(" or ")
+    let functions = [("among", exact), ("anycase", any_case)];
+    let used = functions.iter().filter(|(_, texts)| !texts.is_empty());
+    Vec::from_iter(used.map(|(name, texts)| format!("{name}({value}{texts})"))).join(" or ")
 }
 
 /// What a formula is a part of; each binds more than those before it.
@@ -444,8 +441,7 @@ fn variable(index: usize) -> String {
 }
 
 fn at(root: &str, names: &[String]) -> String {
-    let names: String = names.iter().map(|name| format!(", {}", quote(name))).collect();
-    format!("at({root}{names})")
+    names.iter().fold(format!("at({root}"), |call, name| call + ", " + &quote(name)) + ")"
 }
 
 /// The word of Argo CD for a health.

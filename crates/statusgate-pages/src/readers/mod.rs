@@ -68,8 +68,8 @@ impl Readable {
 
     /// Where the health comes from: `convention cert-manager, statusgate 0.1.0`.
     pub fn origin(&self) -> String {
-        let names = self.versions.iter().map(|(_, program)| program.convention.as_str());
-        let names: IndexSet<&str> = names.collect();
+        let names: IndexSet<&str> =
+            self.versions.iter().map(|(_, program)| program.convention.as_str()).collect();
         let several = if names.len() > 1 { "conventions" } else { "convention" };
         let names = Vec::from_iter(names).join(" and ");
         format!("{several} {names}, statusgate {}", env!("CARGO_PKG_VERSION"))
@@ -80,8 +80,8 @@ impl Reader {
     /// What this reader cannot express.
     pub fn gaps(self, kind: &Readable) -> Vec<String> {
         let kind = kind.asking(self.can_ask());
-        let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
-        let mut gaps: IndexSet<String> = gaps.collect();
+        let mut gaps: IndexSet<String> =
+            kind.versions.iter().flat_map(|(_, program)| program.gaps()).collect();
         if self == Self::Flux {
             gaps.extend(checks::flux_gaps(&kind));
         }
@@ -132,8 +132,8 @@ const fn sign(how: Comparison) -> &'static str {
 
 /// The operator that compares an observedGeneration with the newest generation. `None` if each relation is admissible.
 fn relation(among: &[Observed]) -> Option<&'static str> {
-    let has = |relation| among.contains(&relation);
-    match [Observed::Behind, Observed::Current, Observed::Ahead].map(has) {
+    let all = [Observed::Behind, Observed::Current, Observed::Ahead];
+    match all.map(|relation| among.contains(&relation)) {
         [true, true, true] | [false, false, false] => None,
         [true, false, false] => Some("<"),
         [true, true, false] => Some("<="),

@@ -44,9 +44,7 @@ fn write(tree: &Hir, text: &mut String) -> Option<()> {
                 (HirKind::Class(Class::Bytes(bytes)), 0, None) if !bytes.is_ascii() => {
                     let mut others = bytes.clone();
                     others.negate();
-                    let others = others.to_unicode_class()?;
-                    let others = others.iter().map(|range| (range.start(), range.end()));
-                    write_class(&complement(&others.collect::<Vec<_>>()), text);
+                    write_class(&complement(&ranges(&Class::Bytes(others))?), text);
                 }
                 (HirKind::Class(_) | HirKind::Capture(_), ..) => write(sub, text)?,
                 _ => group(sub, text)?,
@@ -165,14 +163,13 @@ pub(super) fn texts(pattern: &Pattern) -> Option<Vec<Text>> {
     let mut found = Vec::new();
     for units in expand(&pattern.tree()?)? {
         let [Unit::Start, text @ .., Unit::End] = units.as_slice() else { return None };
-        let is_digit = |unit: &Unit| match unit {
-            Unit::AnyCase(_) => true,
-            Unit::Exact(letter) => letter.is_ascii_digit(),
-            Unit::Start | Unit::End => false,
-        };
         let is_word = text.len() <= MOST_DIGITS
-            && text.iter().all(is_digit)
-            && matches!(text.first(), Some(Unit::AnyCase(_)));
+            && matches!(text.first(), Some(Unit::AnyCase(_)))
+            && text.iter().all(|unit| match unit {
+                Unit::AnyCase(_) => true,
+                Unit::Exact(letter) => letter.is_ascii_digit(),
+                Unit::Start | Unit::End => false,
+            });
         let mut texts = vec![String::new()];
         for unit in text {
             match unit {
@@ -182,8 +179,9 @@ pub(super) fn texts(pattern: &Pattern) -> Option<Vec<Text>> {
                 }
                 Unit::AnyCase(letter) => {
                     let both = [*letter, letter.to_ascii_uppercase()];
-                    let with = |text: &String| both.map(|letter| format!("{text}{letter}"));
-                    texts = texts.iter().flat_map(with).collect();
+                    let longer =
+                        texts.iter().flat_map(|text| both.map(|end| format!("{text}{end}")));
+                    texts = longer.collect();
                 }
                 Unit::Start | Unit::End => return None,
             }
@@ -228,10 +226,10 @@ fn expand(tree: &Hir) -> Option<Vec<Vec<Unit>>> {
                 if all.len() * part.len() > MOST_TEXTS {
                     return None;
                 }
-                let with = |start: &Vec<Unit>| {
-                    part.iter().map(|end| [start.as_slice(), end].concat()).collect::<Vec<_>>()
-                };
-                all = all.iter().flat_map(with).collect();
+                let longer = all.iter().flat_map(|start: &Vec<Unit>| {
+                    part.iter().map(move |end| [start.as_slice(), end].concat())
+                });
+                all = longer.collect();
             }
             all
         }

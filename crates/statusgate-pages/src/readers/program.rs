@@ -115,9 +115,9 @@ impl Program {
         without: impl Fn(&Clause) -> bool,
     ) -> Formula {
         let clauses = self.clauses.iter().rev().filter(|clause| !without(clause));
-        clauses.fold(Formula::NEVER, |rest, Clause { when, health, .. }| {
-            let when = when.under(&self.schema);
-            if wanted(*health) {
+        clauses.fold(Formula::NEVER, |rest, clause| {
+            let when = clause.when.under(&self.schema);
+            if wanted(clause.health) {
                 Formula::any([when, rest])
             } else if when.excludes(&rest) {
                 rest
@@ -195,7 +195,7 @@ impl Builder<'_> {
                 None => classes.push((*class, vec![name.clone()])),
             }
         }
-        let clause = |(health, names): (HealthClass, Vec<String>)| {
+        let clauses = classes.into_iter().map(|(health, names)| {
             let is_one = Predicate::from(Phase { phase: names.into_iter().collect() });
             Clause {
                 rule: Some(rule.name.to_string()),
@@ -203,8 +203,8 @@ impl Builder<'_> {
                 health,
                 reason: Reason::Phase(self.health.message.clone(), self.paths.to_vec()),
             }
-        };
-        classes.into_iter().map(clause).collect()
+        });
+        clauses.collect()
     }
 
     /// The clause of a predicate; `None` if objects of this version do not have its list.
@@ -251,13 +251,13 @@ impl Builder<'_> {
 impl Clause {
     /// The clause for objects with two values that a language cannot compare.
     fn unsure(&self) -> Option<Self> {
-        let pair = |question: &Question| match question {
+        let unsure = self.when.questions().into_iter().filter_map(|question| match question {
             Question::Same(one, other, _) => {
                 Some(Question::Unsure(one.clone(), other.clone()).into())
             }
             _ => None,
-        };
-        let pairs = Formula::any(self.when.questions().into_iter().filter_map(pair));
+        });
+        let pairs = Formula::any(unsure);
         let possible = self.when.possible(&|question| !matches!(question, Question::Same(..)));
         let when = match possible {
             Formula::Some { outer, inner, of } => {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::pattern::{Text, texts};
-use super::program::Clause;
 use super::{Program, in_group, lua};
 use statusgate_core::engine::Health;
 use statusgate_core::language::Observed;
@@ -31,7 +30,10 @@ impl Program {
         resource: &Resource<'_>,
         kind: &str,
     ) -> Vec<Witness> {
-        let witness = |clause: &Clause| {
+        // After a rule that is left out, a script may answer with unknown.
+        let program = self.asking(lua::can_ask);
+        let clauses = program.clauses.iter().take_while(|clause| clause.gap().is_none());
+        let witnesses = clauses.filter_map(|clause| {
             let alternatives = match &clause.when {
                 Formula::Any(parts) if !parts.is_empty() => parts.as_slice(),
                 when => std::slice::from_ref(when),
@@ -42,21 +44,14 @@ impl Program {
                 let text = draft.object.to_string();
                 let object = Object::parse(&text).ok()?;
                 let (rule, health) = Health::decide(convention, &object, resource)?;
-                let rule = rule.map(|rule| rule.name.to_string());
-                let decides = rule == clause.rule && health.class == clause.health;
+                let name = rule.map(|rule| rule.name.to_string());
+                let decides = name == clause.rule && health.class == clause.health;
                 let otherwise = if clause.when == Formula::ALWAYS { "default" } else { "stale" };
-                let rule = rule.unwrap_or_else(|| otherwise.to_owned());
+                let rule = name.unwrap_or_else(|| otherwise.to_owned());
                 decides.then_some(Witness { rule, object: draft.object, health })
             })
-        };
-        // After a rule that is left out, a script may answer with unknown.
-        let program = self.asking(lua::can_ask);
-        program
-            .clauses
-            .iter()
-            .take_while(|clause| clause.gap().is_none())
-            .filter_map(witness)
-            .collect()
+        });
+        witnesses.collect()
     }
 }
 

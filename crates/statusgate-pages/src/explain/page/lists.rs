@@ -35,10 +35,9 @@ impl Page {
     fn reasons(&mut self, list: &ConditionList) {
         let rows = list.types.values().flat_map(|kind| {
             words::reasons_by_meaning(kind).into_iter().map(|(row, reasons)| {
-                let expects = row.expects();
-                let expects =
-                    expects.map(|(name, texts)| format!("{name} {}", words::texts(texts)));
-                let expects = expects.collect::<Vec<_>>().join(", ");
+                let implied =
+                    row.expects().map(|(name, texts)| format!("{name} {}", words::texts(texts)));
+                let expects = Vec::from_iter(implied).join(", ");
                 let action = words::action(row.action()).to_owned();
                 let rule = kind.reason_rule.to_string();
                 [kind.name.clone(), reasons.join(", "), expects, action, rule]

@@ -71,8 +71,8 @@ impl Page {
 
     fn lines(&mut self, space: &Space, lines: &[(Cube, Vec<String>)], what: &[&str]) {
         let facts = space.facts.len();
-        let head = space.facts.keys().map(Fact::label);
-        let head = head.chain(what.iter().map(|name| (*name).to_owned())).collect();
+        let outcomes = what.iter().map(|name| (*name).to_owned());
+        let head = space.facts.keys().map(Fact::label).chain(outcomes).collect();
         let rows = lines.iter().map(|(cube, outcome)| {
             let cells = (0..facts).map(|fact| cube.label(space, fact));
             cells.chain(outcome.iter().cloned()).collect()
@@ -133,9 +133,9 @@ fn groups(convention: &Convention) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Vec<Fact>, Vec<usize>)> = Vec::new();
     for rule in 0..convention.rules.len() {
         let (mut facts, mut members) = (table::facts_of_rule(convention, rule), vec![rule]);
-        let shares = |known: &[Fact], facts: &[Fact]| known.iter().any(|fact| facts.contains(fact));
-        let (joined, rest): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|(known, _)| shares(known, &facts));
+        let (joined, rest): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|(known, _)| known.iter().any(|fact| facts.contains(fact)));
         groups = rest;
         for (known, others) in joined {
             facts.extend(known);
@@ -162,18 +162,16 @@ fn outcome_in_words(
         (0..rules.phases.len()).partition(|at| outcome.admissible.get(*at) == Some(&true));
     let names = |places: &[usize]| places.iter().map(|at| name(*at)).collect::<Vec<_>>().join(", ");
     let admissible = words::shortest(&names(&inside), &names(&outside));
-    let stored = stored.map(Answer::label);
-    let chosen = |at: usize| {
-        let chosen = outcome.repairs.get(at).copied().flatten().map(name);
-        match chosen {
-            None => "nothing".to_owned(),
-            Some(chosen) if stored.as_ref() == Some(&chosen) => "the stored phase".to_owned(),
-            Some(chosen) => chosen,
-        }
-    };
     let mut choices: IndexMap<String, Vec<usize>> = IndexMap::new();
     for at in outside {
-        choices.entry(chosen(at)).or_default().push(at);
+        let choice = match outcome.repairs.get(at).copied().flatten().map(name) {
+            None => "nothing".to_owned(),
+            Some(chosen) if stored.is_some_and(|stored| stored.label() == chosen) => {
+                "the stored phase".to_owned()
+            }
+            Some(chosen) => chosen,
+        };
+        choices.entry(choice).or_default().push(at);
     }
     let parts = choices.iter().map(|(chosen, of)| match choices.len() {
         1 => chosen.clone(),

@@ -2,17 +2,19 @@
 
 use serde_json::{Number, Value};
 
+pub(super) fn is_text(value: &str) -> String {
+    format!("type({value}) == type('')")
+}
+
 pub(super) fn is_in(value: &str, among: impl IntoIterator<Item = String>) -> String {
-    let among: Vec<String> = among.into_iter().collect();
-    match among.as_slice() {
+    match Vec::from_iter(among).as_slice() {
         [one] => format!("{value} == {one}"),
         several => format!("{value} in [{}]", several.join(", ")),
     }
 }
 
 pub(super) fn not_in(value: &str, among: impl IntoIterator<Item = String>) -> String {
-    let among: Vec<String> = among.into_iter().collect();
-    match among.as_slice() {
+    match Vec::from_iter(among).as_slice() {
         [one] => format!("{value} != {one}"),
         several => format!("!({value} in [{}])", several.join(", ")),
     }
@@ -35,12 +37,12 @@ pub(super) fn number(number: &Number) -> String {
 }
 
 pub(super) fn quoted(text: &str) -> String {
-    let escape = |character: char| match character {
+    let escaped = text.chars().map(|character| match character {
         '\'' | '\\' => format!("\\{character}"),
         character if character.is_control() => format!("\\u{:04x}", u32::from(character)),
         character => character.to_string(),
-    };
-    format!("'{}'", text.chars().map(escape).collect::<String>())
+    });
+    format!("'{}'", escaped.collect::<String>())
 }
 
 /// Names that CEL reserves.
