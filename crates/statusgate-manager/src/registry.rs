@@ -1,7 +1,8 @@
 //! The documents of the cluster, and which of their texts are in use.
 //!
 //! All documents are compiled together. If they have mistakes, the changed documents that cause them fall
-//! back to the texts that were accepted last, so that a mistake in one document stops no other change.
+//! back to the texts that were accepted last, so that a mistake in one document stops no other change. A
+//! changed document causes its own mistakes, and a changed convention those of the documents that need it.
 
 mod accepted;
 
@@ -33,6 +34,16 @@ pub struct DocumentId {
     pub name: String,
 }
 
+impl DocumentId {
+    fn policy(name: &str) -> Self {
+        Self { kind: DocumentKind::StatusPolicy, name: name.to_owned() }
+    }
+
+    fn convention(name: &str) -> Self {
+        Self { kind: DocumentKind::StatusConvention, name: name.to_owned() }
+    }
+}
+
 /// `StatusPolicy/NAME`: the file name in messages.
 impl fmt::Display for DocumentId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,8 +66,8 @@ pub struct Document {
     pub spec: Spec,
     /// The document without what only the API server needs, as YAML.
     pub source: Source,
-    /// The convention that it follows or extends.
-    pub convention: Option<String>,
+    /// The names of the conventions that it follows, extends or is like.
+    pub conventions: Vec<String>,
 }
 
 /// A `spec` as JSON text, with sorted keys. Each map of a tree has room for eleven members.
@@ -96,15 +107,17 @@ impl Document {
         });
         // JSON has no value that YAML lacks. The compiler would report an empty document.
         let text = serde_saphyr::to_string(&document).unwrap_or_default();
-        let convention = match id.kind {
-            DocumentKind::StatusPolicy => "convention",
-            DocumentKind::StatusConvention => "extends",
-        };
-        let convention = spec.get(convention).and_then(Value::as_str).map(str::to_owned);
+        let lists = spec["conditions"].as_array().into_iter().flatten();
+        let conventions = [&spec["convention"], &spec["extends"]]
+            .into_iter()
+            .chain(lists.map(|list| &list["like"]))
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         let source = Source::new(id.to_string(), text);
         let (uid, created) = (String::new(), String::new());
         let spec = Spec::of(spec);
-        Self { id, uid, generation: 0, created, spec, source, convention }
+        Self { id, uid, generation: 0, created, spec, source, conventions }
     }
 }
 
@@ -137,7 +150,7 @@ pub struct Problem {
 pub enum ProblemKind {
     /// The document has mistakes.
     Invalid,
-    /// Other documents have mistakes because of it.
+    /// Documents that need it have mistakes because of it.
     BreaksOthers,
     /// The convention that it needs is not accepted.
     ConventionNotAccepted,
@@ -172,6 +185,11 @@ impl Entry {
         !are_same(self.latest.as_deref(), self.used.as_deref())
     }
 
+    /// The latest text, and the one in use, which is needed while the latest one is not accepted.
+    fn texts(&self) -> impl Iterator<Item = &Document> {
+        [&self.latest, &self.used].into_iter().flatten().map(|text| &**text)
+    }
+
     /// The generation in use of the object that is in the cluster.
     pub fn used_generation(&self) -> Option<i64> {
         let (latest, used) = (self.latest.as_ref()?, self.used.as_ref()?);
@@ -185,8 +203,9 @@ pub struct Registry {
     entries: BTreeMap<DocumentId, Entry>,
 }
 
-/// The documents that fall back to the last accepted text. Those without one are left out.
-type Rejected = BTreeMap<DocumentId, Problem>;
+/// The documents that keep the text in use, and why: changes with problems, and deleted conventions that others
+/// need. Those without a text in use are left out.
+type Held = BTreeMap<DocumentId, Problem>;
 
 impl Registry {
     /// All documents and deleted ones that are still in use.
@@ -226,40 +245,26 @@ impl Registry {
         &self,
         policies: &BTreeMap<String, Coverage>,
     ) -> BTreeMap<DocumentId, Coverage> {
-        let id = |kind, name: &String| DocumentId { kind, name: name.clone() };
         let is_convention = |id: &&DocumentId| id.kind == DocumentKind::StatusConvention;
         let conventions = self.entries.keys().filter(is_convention);
         let mut known: BTreeMap<DocumentId, Option<Coverage>> =
             conventions.map(|id| (id.clone(), Some(Coverage::default()))).collect();
         for (policy, entry) in self.entries.iter().filter(|(id, _)| !is_convention(id)) {
             let of_policy = policies.get(&policy.name);
-            let mut next = entry.used.as_ref().and_then(|used| used.convention.clone());
-            // An invalid text that is not in use may extend itself.
-            for _ in 0..known.len() {
-                let Some(name) = next else { break };
-                let convention = id(DocumentKind::StatusConvention, &name);
-                if let Some(coverage) = known.get_mut(&convention) {
+            let Some(used) = &entry.used else { continue };
+            for name in self.needed(&used.conventions, |_, entry| entry.used.as_deref()) {
+                if let Some(coverage) = known.get_mut(&DocumentId::convention(name)) {
                     *coverage = coverage.take().zip(of_policy).map(|(mut all, of)| {
                         all.add(of);
                         all
                     });
                 }
-                let used = self.entries.get(&convention).and_then(|entry| entry.used.as_ref());
-                next = used.and_then(|used| used.convention.clone());
             }
         }
         let conventions = known.into_iter().filter_map(|(id, known)| Some((id, known?)));
-        let of_policies = policies
-            .iter()
-            .map(|(name, coverage)| (id(DocumentKind::StatusPolicy, name), coverage.clone()));
+        let of_policies =
+            policies.iter().map(|(name, coverage)| (DocumentId::policy(name), coverage.clone()));
         of_policies.chain(conventions).collect()
-    }
-
-    /// Whether the latest documents are compiled: all of them but the rejected ones.
-    pub fn is_settled(&self) -> bool {
-        let is_open =
-            |entry: &Entry| entry.latest.is_some() && entry.problem.is_none() && entry.is_changed();
-        !self.entries.values().any(is_open)
     }
 
     /// Takes over a document. Returns whether its text has changed. Nothing is compiled.
@@ -316,11 +321,10 @@ impl Registry {
     fn report_conflicts(&mut self, policies: &PolicySet) {
         let mut messages: BTreeMap<DocumentId, Vec<String>> = BTreeMap::new();
         for conflict in policies.conflicts(None) {
-            let id =
-                |name: &str| DocumentId { kind: DocumentKind::StatusPolicy, name: name.to_owned() };
-            let in_cluster = self.entries.contains_key(&id(&conflict.owner.name));
-            let message = conflict_message(&conflict, in_cluster);
-            messages.entry(id(&conflict.policy.name)).or_default().push(message);
+            let owner = DocumentId::policy(&conflict.owner.name);
+            let message = conflict_message(&conflict, self.entries.contains_key(&owner));
+            let policy = DocumentId::policy(&conflict.policy.name);
+            messages.entry(policy).or_default().push(message);
         }
         for (id, messages) in messages {
             let entry = self.entries.get_mut(&id).filter(|entry| entry.problem.is_none());
@@ -345,159 +349,140 @@ impl Registry {
         &mut self,
         compile: &mut impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,
     ) -> Option<T> {
-        let kept = self.still_needed();
-        let mut rejected = Rejected::new();
+        let mut held = self.still_needed();
         loop {
-            let mistakes = match compile(self.sources(&rejected, &kept)) {
+            let mistakes = match compile(self.sources(&held)) {
                 Ok(compiled) => {
-                    self.accept(rejected, &kept);
+                    self.accept(&held);
                     return Some(compiled);
                 }
                 Err(mistakes) => mistakes,
             };
-            let open = self.open(&rejected, &kept);
-            let blamed: Rejected = open
-                .iter()
-                .filter_map(|id| Some((id.clone(), self.own_problem(id, &mistakes, &rejected)?)))
-                .collect();
-            if !blamed.is_empty() {
-                rejected.extend(blamed);
-                continue;
-            }
-            let problem =
-                Problem { kind: ProblemKind::BreaksOthers, message: mistakes.to_string() };
-            match self.culprit(open, &rejected, &kept, compile) {
-                Some(id) => rejected.insert(id, problem),
-                None => {
-                    for entry in self.entries.values_mut().filter(|entry| entry.is_changed()) {
-                        entry.problem = Some(problem.clone());
-                    }
-                    return None;
+            let causes = self.causes(&mistakes, &held);
+            if causes.is_empty() {
+                let (kind, message) = (ProblemKind::BreaksOthers, mistakes.to_string());
+                for entry in self.entries.values_mut().filter(|entry| entry.is_changed()) {
+                    entry.problem = Some(Problem { kind, message: message.clone() });
                 }
-            };
+                return None;
+            }
+            held.extend(causes);
         }
     }
 
     /// The deleted conventions that documents still need.
-    fn still_needed(&self) -> BTreeSet<DocumentId> {
-        let mut kept = BTreeSet::new();
-        loop {
-            let texts = self.entries.iter().flat_map(|(id, Entry { latest, used, .. })| {
-                // An earlier text is needed while the latest one is not accepted.
-                let is_kept = latest.is_some() || kept.contains(id);
-                let used = used.as_ref().filter(|_| is_kept);
-                latest.iter().chain(used)
-            });
-            let needed: BTreeSet<&str> =
-                texts.filter_map(|document| document.convention.as_deref()).collect();
-            let more: BTreeSet<DocumentId> = self
-                .entries
-                .iter()
-                .filter(|(id, entry)| {
-                    id.kind == DocumentKind::StatusConvention
-                        && entry.latest.is_none()
-                        && needed.contains(id.name.as_str())
-                })
-                .map(|(id, _)| id.clone())
-                .collect();
-            if more == kept {
-                return kept;
+    fn still_needed(&self) -> Held {
+        let stored = self.entries.values().filter(|entry| entry.latest.is_some());
+        let names = stored.flat_map(Entry::texts).flat_map(|text| &text.conventions);
+        let needed = self.needed(names, |_, entry| entry.texts());
+        let deleted = needed.into_iter().map(DocumentId::convention).filter_map(|id| {
+            let message = format!(
+                "{id} was deleted; its last text stays in use until statusgate restarts: create it again, or \
+                 change this document"
+            );
+            let problem = Problem { kind: ProblemKind::ConventionDeleted, message };
+            self.get(&id)?.latest.is_none().then_some((id, problem))
+        });
+        deleted.collect()
+    }
+
+    /// These conventions, and those that their texts need.
+    fn needed<'r, T: IntoIterator<Item = &'r Document>>(
+        &'r self,
+        names: impl IntoIterator<Item = &'r String>,
+        texts: impl Fn(&'r DocumentId, &'r Entry) -> T,
+    ) -> BTreeSet<&'r str> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<&String> = names.into_iter().collect();
+        while let Some(name) = open.pop() {
+            // Two conventions may be like each other, and an invalid one may extend itself.
+            if found.insert(name.as_str()) {
+                let entry = self.entries.get_key_value(&DocumentId::convention(name));
+                let texts = entry.into_iter().flat_map(|(id, entry)| texts(id, entry));
+                open.extend(texts.flat_map(|text| &text.conventions));
             }
-            kept = more;
         }
+        found
     }
 
-    fn sources(&self, rejected: &Rejected, kept: &BTreeSet<DocumentId>) -> Vec<Source> {
-        let chosen = self.entries.iter().filter_map(|(id, entry)| {
-            let falls_back = rejected.contains_key(id) || kept.contains(id);
-            let document = if falls_back { entry.used.as_ref() } else { entry.latest.as_ref() };
-            document.map(|document| &**document)
-        });
-        by_age(chosen)
+    /// The text of a document that is compiled.
+    fn text<'r>(id: &DocumentId, entry: &'r Entry, held: &Held) -> Option<&'r Document> {
+        let document = if held.contains_key(id) { &entry.used } else { &entry.latest };
+        document.as_deref()
     }
 
-    /// The changes that were not reverted, newest first.
-    fn open(&self, rejected: &Rejected, kept: &BTreeSet<DocumentId>) -> Vec<DocumentId> {
-        let changed = self.entries.iter().filter(|(id, entry)| {
-            entry.is_changed() && !rejected.contains_key(id) && !kept.contains(id)
-        });
-        let mut changed: Vec<(&str, &DocumentId)> = changed
-            .map(|(id, entry)| (entry.latest.as_ref().map_or("", |new| new.created.as_str()), id))
-            .collect();
-        changed.sort_by(|a, b| b.cmp(a));
-        changed.into_iter().map(|(_, id)| id.clone()).collect()
+    fn sources(&self, held: &Held) -> Vec<Source> {
+        by_age(self.entries.iter().filter_map(|(id, entry)| Self::text(id, entry, held)))
     }
 
-    /// The mistakes of a document, if there are some.
-    fn own_problem(
-        &self,
-        id: &DocumentId,
-        mistakes: &Diagnostics,
-        rejected: &Rejected,
-    ) -> Option<Problem> {
-        let own = mistakes.filter(|mistake| is_of(id, mistake));
-        if own.is_empty() {
-            return None;
+    /// The changes that cause mistakes, and their problems: first those of changed documents themselves. A
+    /// document that did not change has mistakes because of a convention.
+    fn causes(&self, mistakes: &Diagnostics, held: &Held) -> Held {
+        let is_open =
+            |(id, entry): &(&DocumentId, &Entry)| entry.is_changed() && !held.contains_key(*id);
+        let (mut causes, mut names) = (Held::new(), Vec::new());
+        for (id, entry) in &self.entries {
+            let own = mistakes.filter(|mistake| is_of(id, mistake));
+            if own.is_empty() {
+                continue;
+            }
+            if is_open(&(id, entry)) {
+                causes.insert(id.clone(), self.own_problem(entry, &own, held));
+            }
+            // The rules of a policy need ids that the convention of its name does not have.
+            names.push(&id.name);
+            let text = Self::text(id, entry, held);
+            names.extend(text.into_iter().flat_map(|text| &text.conventions));
         }
-        let missing = self.convention_of(id).filter(|(id, entry)| {
-            rejected.contains_key(id) && entry.used.is_none() && entry.latest.is_some()
+        if causes.is_empty() {
+            // What a file needs is not known.
+            let is_of_file = names.is_empty();
+            let needed = self.needed(names, |id, entry| Self::text(id, entry, held));
+            let (kind, message) = (ProblemKind::BreaksOthers, mistakes.to_string());
+            let suspects = self.entries.iter().filter(is_open).filter(|(id, _)| {
+                id.kind == DocumentKind::StatusConvention
+                    && (is_of_file || needed.contains(&*id.name))
+            });
+            // One that waits already does not make the later changes of others wait.
+            let waits = suspects.clone().any(|(_, entry)| entry.problem.is_some());
+            for (id, _) in suspects.filter(|(_, entry)| entry.problem.is_some() == waits) {
+                causes.insert(id.clone(), Problem { kind, message: message.clone() });
+            }
+        }
+        causes
+    }
+
+    /// The problem of a document with these mistakes.
+    fn own_problem(&self, entry: &Entry, mistakes: &Diagnostics, held: &Held) -> Problem {
+        let named = entry.latest.iter().flat_map(|latest| &latest.conventions);
+        let missing = named.map(|name| DocumentId::convention(name)).find(|id| {
+            held.contains_key(id) && self.get(id).is_some_and(|entry| entry.used.is_none())
         });
-        Some(match missing {
-            None => Problem { kind: ProblemKind::Invalid, message: own.to_string() },
-            Some((convention, _)) => Problem {
+        match missing {
+            None => Problem { kind: ProblemKind::Invalid, message: mistakes.to_string() },
+            Some(convention) => Problem {
                 kind: ProblemKind::ConventionNotAccepted,
-                message: format!("{convention} is not accepted: see its status\n\n{own}"),
+                message: format!("{convention} is not accepted: see its status\n\n{mistakes}"),
             },
-        })
+        }
     }
 
-    /// The convention that the latest text of a document needs, if it is one of the cluster.
-    fn convention_of(&self, id: &DocumentId) -> Option<(&DocumentId, &Entry)> {
-        let name = self.entries.get(id)?.latest.as_ref()?.convention.clone()?;
-        self.entries.get_key_value(&DocumentId { kind: DocumentKind::StatusConvention, name })
-    }
-
-    /// Rejects the open changes one after another until the rest compiles, and returns the last one that was
-    /// rejected. The caller rejects only this one, and tries the others again.
-    fn culprit<T>(
-        &self,
-        open: Vec<DocumentId>,
-        rejected: &Rejected,
-        kept: &BTreeSet<DocumentId>,
-        compile: &mut impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,
-    ) -> Option<DocumentId> {
-        let mut rejected = rejected.clone();
-        let without = Problem { kind: ProblemKind::BreaksOthers, message: String::new() };
-        open.into_iter().find(|id| {
-            rejected.insert(id.clone(), without.clone());
-            compile(self.sources(&rejected, kept)).is_ok()
-        })
-    }
-
-    fn accept(&mut self, mut rejected: Rejected, kept: &BTreeSet<DocumentId>) {
-        for (id, entry) in &mut self.entries {
-            entry.problem = rejected.remove(id);
-            if entry.problem.is_none() && !kept.contains(id) {
+    fn accept(&mut self, held: &Held) {
+        self.entries.retain(|id, entry| {
+            let is_deleted = |problem: &&Problem| problem.kind == ProblemKind::ConventionDeleted;
+            let own = held.get(id);
+            if own.is_none() {
                 entry.used.clone_from(&entry.latest);
             }
-        }
-        self.entries.retain(|_, entry| entry.latest.is_some() || entry.used.is_some());
-        for convention in kept {
-            let name = Some(&convention.name);
-            for entry in self.entries.values_mut() {
-                let needs =
-                    entry.latest.as_ref().is_some_and(|new| new.convention.as_ref() == name);
-                if needs && entry.problem.is_none() {
-                    entry.problem = Some(Problem {
-                        kind: ProblemKind::ConventionDeleted,
-                        message: format!(
-                            "{convention} was deleted; its last text stays in use until statusgate \
-                             restarts: create it again, or change this document"
-                        ),
-                    });
-                }
-            }
-        }
+            let mut deleted = entry
+                .latest
+                .iter()
+                .flat_map(|latest| &latest.conventions)
+                .filter_map(|name| held.get(&DocumentId::convention(name)))
+                .filter(is_deleted);
+            entry.problem = own.filter(|own| !is_deleted(own)).or_else(|| deleted.next()).cloned();
+            entry.latest.is_some() || entry.used.is_some()
+        });
     }
 }
 
@@ -512,7 +497,7 @@ fn by_age<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<Source> {
 fn is_of(id: &DocumentId, mistake: &Diagnostic) -> bool {
     match &mistake.inherited_by {
         Some(heir) => id.kind == DocumentKind::StatusConvention && *heir == id.name,
-        None => *mistake.file == *id.to_string(),
+        None => mistake.file.split_once('/') == Some((id.kind.name(), &*id.name)),
     }
 }
 

@@ -4,11 +4,11 @@ use super::*;
 use statusgate_core::policy::PolicySet;
 
 fn convention(name: &str) -> DocumentId {
-    DocumentId { kind: DocumentKind::StatusConvention, name: name.to_owned() }
+    DocumentId::convention(name)
 }
 
 fn policy(name: &str) -> DocumentId {
-    DocumentId { kind: DocumentKind::StatusPolicy, name: name.to_owned() }
+    DocumentId::policy(name)
 }
 
 fn spec_of_policy(convention: &str, more: &Value) -> Value {
@@ -94,6 +94,11 @@ impl Cluster {
         Some(self.registry.get(id)?.problem.as_ref()?.kind)
     }
 
+    /// The generation in use, and the kind of problem.
+    fn of(&self, id: &DocumentId) -> (Option<i64>, Option<ProblemKind>) {
+        (self.used(id), self.kind(id))
+    }
+
     #[track_caller]
     fn message(&self, id: &DocumentId) -> &str {
         &self.registry.get(id).unwrap().problem.as_ref().unwrap().message
@@ -121,8 +126,8 @@ fn an_invalid_document_is_left_out_and_its_mistakes_have_lines() {
     cluster.put(&bad, 1, &spec_of_policy("metav1", &json!({"enforcement": "Never", "typo": 1})));
     assert_eq!(cluster.settle(), ["good"]);
     assert_eq!(cluster.calls, 2);
-    assert_eq!((cluster.used(&good), cluster.kind(&good)), (Some(1), None));
-    assert_eq!((cluster.used(&bad), cluster.kind(&bad)), (None, Some(ProblemKind::Invalid)));
+    assert_eq!(cluster.of(&good), (Some(1), None));
+    assert_eq!(cluster.of(&bad), (None, Some(ProblemKind::Invalid)));
     let message = cluster.message(&bad);
     assert!(message.contains("--> StatusPolicy/bad:7:16"), "{message}");
     assert!(message.contains("unknown value"), "{message}");
@@ -136,10 +141,10 @@ fn an_invalid_change_keeps_the_last_accepted_text_until_it_is_repaired() {
     cluster.put(&id, 1, &spec_of_policy("metav1", &json!({}))).settle();
     cluster.put(&id, 2, &spec_of_policy("nothing", &json!({})));
     assert_eq!(cluster.settle(), ["p"]);
-    assert_eq!((cluster.used(&id), cluster.kind(&id)), (Some(1), Some(ProblemKind::Invalid)));
+    assert_eq!(cluster.of(&id), (Some(1), Some(ProblemKind::Invalid)));
     assert!(cluster.message(&id).contains("nothing"));
     cluster.put(&id, 3, &spec_of_policy("kstatus", &json!({}))).settle();
-    assert_eq!((cluster.used(&id), cluster.kind(&id)), (Some(3), None));
+    assert_eq!(cluster.of(&id), (Some(3), None));
 }
 
 #[test]
@@ -170,25 +175,95 @@ fn a_convention_with_mistakes_does_not_change_its_policies() {
         .settle();
     cluster.put(&c, 2, &json!({"rules": 1}));
     assert_eq!(cluster.settle(), ["p"]);
-    assert_eq!((cluster.used(&c), cluster.kind(&c)), (Some(1), Some(ProblemKind::Invalid)));
-    assert_eq!((cluster.used(&p), cluster.kind(&p)), (Some(1), None));
+    assert_eq!(cluster.of(&c), (Some(1), Some(ProblemKind::Invalid)));
+    assert_eq!(cluster.of(&p), (Some(1), None));
+}
+
+/// A rule with this id, in a policy or convention.
+fn spec_of_field(id: &str) -> Value {
+    json!({"fields": [{"path": "/status/x", "id": id, "pattern": "^a$"}]})
 }
 
 #[test]
-fn a_change_that_breaks_an_unchanged_document_is_reverted_and_no_other_change() {
-    let (p, c, other) = (policy("p"), convention("c"), policy("other"));
-    let mut cluster = Cluster::default();
-    let enable = spec_of_policy("c", &json!({"enable": ["x"]}));
-    cluster.put(&c, 1, &spec_of_convention("x")).put(&p, 1, &enable).settle();
-    cluster.put(&c, 2, &spec_of_convention("y"));
-    // Newer than the convention: it is reverted first, and then restored.
-    let spec = spec_of_policy("metav1", &json!({}));
-    cluster.put_at(&other, 1, &spec, "2026-02-01T00:00:00Z");
-    assert_eq!(cluster.settle(), ["p", "other"]);
-    assert_eq!((cluster.used(&c), cluster.kind(&c)), (Some(1), Some(ProblemKind::BreaksOthers)));
-    assert!(cluster.message(&c).contains("StatusPolicy/p:8:5"), "{}", cluster.message(&c));
-    assert_eq!((cluster.used(&p), cluster.kind(&p)), (Some(1), None));
-    assert_eq!((cluster.used(&other), cluster.kind(&other)), (Some(1), None));
+fn a_changed_convention_that_breaks_a_document_waits_and_no_other_change() {
+    let (p, c, heir, like) = (policy("p"), convention("c"), convention("heir"), convention("like"));
+    let list = json!({"conditions": [{"path": "/status/conditions"}]});
+    let alike = json!({"conditions": [{"path": "/status/others", "like": "c"}]});
+    let enables = |name: &str| spec_of_policy(name, &json!({"enable": ["x"]}));
+    let [with_field, extends] = [spec_of_field("r"), json!({"extends": "heir"})];
+    let part = spec_of_convention("x");
+    // A document with the text of what it needs, a change of this, and where the document then has a mistake.
+    for (document, text, before, change, place) in [
+        (&p, enables("c"), &part, spec_of_convention("y"), "StatusPolicy/p:8:5"),
+        (&p, enables("heir"), &part, spec_of_convention("y"), "StatusPolicy/p:8:5"),
+        (&like, alike, &list, part.clone(), "StatusConvention/like:7:11"),
+        (&heir, json!({"extends": "c"}), &part, extends, "StatusConvention/"),
+        (
+            &policy("c"),
+            spec_of_policy("metav1", &with_field),
+            &part,
+            with_field.clone(),
+            "StatusPolicy/c:8:9",
+        ),
+    ] {
+        let (other, others) = (policy("other"), convention("others"));
+        let mut cluster = Cluster::default();
+        cluster.put(&c, 1, before).put(&heir, 1, &json!({"extends": "c"}));
+        cluster.put(&others, 1, &part).put(document, 1, &text).settle();
+        assert_eq!(cluster.used(document), Some(1), "{text}");
+        cluster.put(&c, 2, &change).put(&others, 2, &list);
+        cluster.put(&other, 1, &spec_of_policy("metav1", &json!({})));
+        for _ in 0..2 {
+            cluster.settle();
+            assert!(cluster.calls <= 2, "{}", cluster.calls);
+            assert_eq!(cluster.of(&c), (Some(1), Some(ProblemKind::BreaksOthers)));
+            assert!(cluster.message(&c).contains(place), "{}", cluster.message(&c));
+            for (id, used) in [(document, 1), (&heir, 1), (&other, 1), (&others, 2)] {
+                assert_eq!(cluster.of(id), (Some(used), None), "{id}");
+            }
+        }
+    }
+}
+
+#[test]
+fn changes_of_the_conventions_of_one_document_wait_together_if_they_arrive_together() {
+    let (p, c, heir) = (policy("p"), convention("c"), convention("heir"));
+    let changed = json!({"extends": "c", "title": "t"});
+    for together in [true, false] {
+        let mut cluster = Cluster::default();
+        cluster.put(&c, 1, &spec_of_convention("x")).put(&heir, 1, &json!({"extends": "c"}));
+        cluster.put(&p, 1, &spec_of_policy("heir", &json!({"enable": ["x"]}))).settle();
+        cluster.put(&c, 2, &spec_of_convention("y"));
+        if !together {
+            cluster.settle();
+        }
+        cluster.put(&heir, 2, &changed);
+        assert_eq!(cluster.settle(), ["p"]);
+        assert_eq!(cluster.of(&c), (Some(1), Some(ProblemKind::BreaksOthers)));
+        let waits = together.then_some(ProblemKind::BreaksOthers);
+        assert_eq!(cluster.kind(&heir), waits, "the older change is known to be the cause");
+        cluster.put(&c, 3, &spec_of_convention("x")).settle();
+        assert_eq!((cluster.used(&c), cluster.used(&heir)), (Some(3), Some(2)));
+    }
+}
+
+#[test]
+fn a_convention_that_breaks_a_file_waits_and_no_later_change() {
+    let (c, later, p) = (convention("file"), convention("later"), policy("p"));
+    let file = |name: &str, spec| vec![Document::new(policy(name), &spec).source];
+    let files = file("file", spec_of_policy("metav1", &spec_of_field("r")));
+    let mut cluster = Cluster { files, ..Cluster::default() };
+    cluster.put(&c, 1, &spec_of_field("r")).put(&p, 1, &spec_of_policy("metav1", &json!({})));
+    assert_eq!(cluster.settle(), ["file", "p"]);
+    assert_eq!(cluster.of(&c), (None, Some(ProblemKind::BreaksOthers)));
+    cluster.put(&later, 1, &spec_of_convention("x")).settle();
+    assert_eq!(cluster.of(&later), (Some(1), None));
+    // A file may follow a convention of the cluster.
+    cluster.put(&c, 2, &spec_of_convention("x")).settle();
+    cluster.files = file("f", spec_of_policy("file", &json!({})));
+    cluster.delete(&c).put(&p, 2, &spec_of_policy("kstatus", &json!({})));
+    assert_eq!(cluster.settle(), ["f", "p"]);
+    assert_eq!(cluster.of(&p), (Some(2), None));
 }
 
 #[test]
@@ -200,10 +275,7 @@ fn a_deleted_convention_stays_in_use_until_no_document_needs_it() {
     cluster.put(&p, 1, &spec_of_policy("heir", &json!({"enable": ["x"]}))).settle();
     cluster.delete(&heir).delete(&base);
     assert_eq!(cluster.settle(), ["p"]);
-    assert_eq!(
-        (cluster.used(&p), cluster.kind(&p)),
-        (Some(1), Some(ProblemKind::ConventionDeleted))
-    );
+    assert_eq!(cluster.of(&p), (Some(1), Some(ProblemKind::ConventionDeleted)));
     assert!(cluster.message(&p).starts_with("StatusConvention/heir was deleted; its last text"));
     // It is not forgotten with the next change.
     cluster.put(&policy("q"), 1, &spec_of_policy("metav1", &json!({})));
@@ -215,6 +287,19 @@ fn a_deleted_convention_stays_in_use_until_no_document_needs_it() {
     assert_eq!(cluster.settle(), ["p", "q"]);
     assert_eq!(cluster.kind(&p), None);
     assert_eq!(cluster.registry.entries().count(), 2, "the conventions are forgotten");
+}
+
+#[test]
+fn a_deleted_convention_that_another_one_is_like_stays_in_use() {
+    let (c, like) = (convention("c"), convention("like"));
+    let mut cluster = Cluster::default();
+    cluster.put(&c, 1, &json!({"conditions": [{"path": "/status/conditions"}]}));
+    cluster
+        .put(&like, 1, &json!({"conditions": [{"path": "/status/others", "like": "c"}]}))
+        .settle();
+    cluster.delete(&c).settle();
+    assert_eq!(cluster.calls, 1);
+    assert_eq!(cluster.of(&like), (Some(1), Some(ProblemKind::ConventionDeleted)));
 }
 
 #[test]
@@ -299,10 +384,10 @@ fn nothing_is_replaced_if_the_texts_in_use_do_not_compile_either() {
     cluster.files = vec![Source::new("file.yaml", "kind: [")];
     cluster.put(&id, 2, &spec_of_policy("kstatus", &json!({})));
     assert_eq!(cluster.settle(), ["nothing"]);
-    assert_eq!((cluster.used(&id), cluster.kind(&id)), (Some(1), Some(ProblemKind::BreaksOthers)));
+    assert_eq!(cluster.of(&id), (Some(1), Some(ProblemKind::BreaksOthers)));
     cluster.files.clear();
     assert_eq!(cluster.settle(), ["p"]);
-    assert_eq!((cluster.used(&id), cluster.kind(&id)), (Some(2), None));
+    assert_eq!(cluster.of(&id), (Some(2), None));
 }
 
 #[test]
@@ -360,7 +445,7 @@ fn an_accepted_text_of_a_status_is_not_trusted() {
     assert!(cluster.registry.set_accepted(&id, accepted(5, &wrong)));
     for _ in 0..2 {
         assert_eq!(cluster.settle(), ["q"]);
-        assert_eq!((cluster.used(&id), cluster.kind(&id)), (None, Some(ProblemKind::Invalid)));
+        assert_eq!(cluster.of(&id), (None, Some(ProblemKind::Invalid)));
         let message = cluster.message(&id);
         let (own, earlier) = message
             .split_once(
@@ -386,7 +471,7 @@ fn a_replica_that_missed_an_accepted_generation_takes_it_from_the_status() {
     assert!(cluster.registry.set_accepted(&id, accepted.clone()));
     assert!(!cluster.registry.set_accepted(&id, accepted.clone()), "it is known");
     cluster.settle();
-    assert_eq!((cluster.used(&id), cluster.kind(&id)), (Some(2), Some(ProblemKind::Invalid)));
+    assert_eq!(cluster.of(&id), (Some(2), Some(ProblemKind::Invalid)));
     assert!(!cluster.registry.set_accepted(&id, accepted), "it is in use");
 }
 
@@ -410,26 +495,32 @@ fn after_any_changes_the_texts_in_use_compile_and_each_other_one_has_a_problem()
         spec_of_policy("a", &json!({"enable": ["x"]})),
         spec_of_policy("b", &json!({"enable": ["x"]})),
         spec_of_policy("none", &json!({})),
+        spec_of_policy("metav1", &spec_of_field("r")),
         spec_of_convention("x"),
         spec_of_convention("y"),
+        spec_of_field("r"),
         json!({"extends": "a"}),
         json!({"extends": "b"}),
+        json!({"conditions": [{"path": "/status/a"}, {"path": "/status/b", "like": "b"}]}),
         json!({"rules": 1}),
     ];
-    let ids = [policy("p"), policy("q"), policy("r"), convention("a"), convention("b")];
+    let ids =
+        [policy("p"), policy("q"), policy("r"), convention("a"), convention("b"), convention("p")];
     let mut cluster = Cluster::default();
     let mut restarts = 0;
     for generation in 1..400 {
         for _ in 0..=next(3) {
             let id = &ids[next(ids.len())];
-            let some = if id.kind == DocumentKind::StatusPolicy { 0..4 } else { 4..9 };
+            let some = if id.kind == DocumentKind::StatusPolicy { 0..5 } else { 5..12 };
             match next(5) {
                 0 => cluster.delete(id),
                 _ => cluster.put(id, generation, &texts[some.start + next(some.len())]),
             };
         }
         let mut twin = Cluster { registry: cluster.registry.clone(), ..Cluster::default() };
-        assert_eq!(cluster.settle(), twin.settle(), "the same steps give the same result");
+        let names = cluster.settle();
+        assert_eq!(names, twin.settle(), "the same steps give the same result");
+        assert_ne!(names, ["nothing"]);
         let used = cluster.in_use();
         assert!(PolicySet::compile(&used).is_ok(), "{used:?}");
         for (id, entry) in cluster.registry.entries() {
