@@ -167,14 +167,11 @@ pub struct Entry {
     pub latest: Option<Arc<Document>>,
     /// The one in use, perhaps an earlier one.
     pub used: Option<Arc<Document>>,
-    /// The text in `status.lastAccepted` of the latest one. Anyone with the right to write the status may
-    /// have changed it.
-    pub(super) accepted: Option<Arc<Document>>,
     /// Why the latest one is not accepted.
     pub problem: Option<Problem>,
     /// `metadata.resourceVersion` of the latest one.
     pub version: String,
-    /// `status` of the latest one. It may contain a text.
+    /// `status` of the latest one. Anyone with the right to write it may have changed the accepted text.
     pub status: Arc<Status>,
     /// When this replica loaded the generation that it enforces.
     pub loaded: Timestamp,
@@ -280,11 +277,10 @@ impl Registry {
             self.set(id, Some(Document { uid, generation, created, ..document }))
         };
         let status: Status = serde_json::from_value(status).unwrap_or_default();
-        let accepted = status.last_accepted.clone();
-        if let Some(entry) = self.entries.get_mut(id) {
-            (entry.version, entry.status) = (resource_version, Arc::new(status));
-        }
-        self.set_accepted(id, accepted) || changed
+        let Some(entry) = self.entries.get_mut(id) else { return changed };
+        let is_same = entry.status.last_accepted == status.last_accepted;
+        (entry.version, entry.status) = (resource_version, Arc::new(status));
+        changed || (!is_same && entry.unused().is_some())
     }
 
     /// Sets or (with `None`) removes a document. Returns whether this is a change. Nothing is compiled.
@@ -293,7 +289,6 @@ impl Registry {
         let same = are_same(entry.latest.as_deref(), document.as_ref());
         if !same {
             entry.latest = document.map(Arc::new);
-            entry.accepted = None;
         }
         if entry.latest.is_none() && entry.used.is_none() {
             self.entries.remove(id);

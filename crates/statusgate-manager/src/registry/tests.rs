@@ -44,6 +44,16 @@ impl Cluster {
         self
     }
 
+    /// A status with an accepted text arrives. Returns whether something is to be compiled.
+    fn set_accepted(&mut self, id: &DocumentId, accepted: &LastAccepted) -> bool {
+        let latest = self.registry.get(id).unwrap().latest.as_deref().unwrap();
+        let Document { uid, generation, created, spec, .. } = latest.clone();
+        let (spec, status) = (spec.tree(), json!({"lastAccepted": accepted}));
+        let stored =
+            StoredDocument { uid, generation, created, spec, status, ..Default::default() };
+        self.registry.put(id, stored)
+    }
+
     fn delete(&mut self, id: &DocumentId) -> &mut Self {
         self.registry.set(id, None);
         self
@@ -57,7 +67,9 @@ impl Cluster {
             restarted.registry.set(id, Some(Document::clone(latest)));
             let accepted = entry.used.as_ref().filter(|used| used.uid == latest.uid);
             let accepted = accepted.and_then(|used| LastAccepted::of(used));
-            restarted.registry.set_accepted(id, accepted);
+            if let Some(accepted) = accepted {
+                restarted.set_accepted(id, &accepted);
+            }
         }
         restarted
     }
@@ -420,20 +432,19 @@ fn a_restarted_replica_enforces_the_last_accepted_texts() {
 fn an_accepted_text_of_a_status_is_not_trusted() {
     let id = policy("p");
     let invalid = spec_of_policy("nothing", &json!({}));
-    let accepted =
-        |generation, spec: &Value| Some(LastAccepted { generation, spec: Spec::of(spec) });
+    let accepted = |generation, spec: &Value| LastAccepted { generation, spec: Spec::of(spec) };
     let mut cluster = Cluster::default();
     // The spec of the document counts for its own generation, not a copy of it.
     let (deny, warn) = (json!({}), json!({"enforcement": "Warn"}));
     cluster.put(&id, 5, &spec_of_policy("metav1", &deny));
-    cluster.registry.set_accepted(&id, accepted(5, &spec_of_policy("metav1", &warn)));
+    cluster.set_accepted(&id, &accepted(5, &spec_of_policy("metav1", &warn)));
     cluster.settle();
     assert!(!cluster.in_use()[0].text.contains("Warn"));
     // One that was never stored.
     cluster.put(&id, 6, &invalid);
-    assert!(!cluster.registry.set_accepted(&id, accepted(7, &spec_of_policy("metav1", &warn))));
+    assert!(!cluster.set_accepted(&id, &accepted(7, &spec_of_policy("metav1", &warn))));
     // One that is older than the one in use.
-    assert!(!cluster.registry.set_accepted(&id, accepted(4, &spec_of_policy("metav1", &warn))));
+    assert!(!cluster.set_accepted(&id, &accepted(4, &spec_of_policy("metav1", &warn))));
     assert_eq!(cluster.settle(), ["p"]);
     assert_eq!(cluster.used(&id), Some(5));
 
@@ -442,7 +453,7 @@ fn an_accepted_text_of_a_status_is_not_trusted() {
     cluster.put(&policy("q"), 1, &spec_of_policy("metav1", &json!({})));
     cluster.put(&id, 6, &invalid);
     let wrong = spec_of_policy("metav1", &json!({"enforcement": "Never"}));
-    assert!(cluster.registry.set_accepted(&id, accepted(5, &wrong)));
+    assert!(cluster.set_accepted(&id, &accepted(5, &wrong)));
     for _ in 0..2 {
         assert_eq!(cluster.settle(), ["q"]);
         assert_eq!(cluster.of(&id), (None, Some(ProblemKind::Invalid)));
@@ -456,7 +467,7 @@ fn an_accepted_text_of_a_status_is_not_trusted() {
         assert!(earlier.contains("unknown value \"Never\""), "{message}");
         assert_eq!(message.matches("either").count(), 1, "{message}");
     }
-    cluster.registry.set_accepted(&id, accepted(5, &Value::Null));
+    cluster.set_accepted(&id, &accepted(5, &Value::Null));
     assert_eq!(cluster.settle(), ["q"]);
 }
 
@@ -467,12 +478,12 @@ fn a_replica_that_missed_an_accepted_generation_takes_it_from_the_status() {
     cluster.put(&id, 1, &spec_of_policy("metav1", &json!({}))).settle();
     cluster.put(&id, 3, &spec_of_policy("nothing", &json!({}))).settle();
     let spec = spec_of_policy("kstatus", &json!({}));
-    let accepted = Some(LastAccepted { generation: 2, spec: Spec::of(&spec) });
-    assert!(cluster.registry.set_accepted(&id, accepted.clone()));
-    assert!(!cluster.registry.set_accepted(&id, accepted.clone()), "it is known");
+    let accepted = LastAccepted { generation: 2, spec: Spec::of(&spec) };
+    assert!(cluster.set_accepted(&id, &accepted));
+    assert!(!cluster.set_accepted(&id, &accepted), "it is known");
     cluster.settle();
     assert_eq!(cluster.of(&id), (Some(2), Some(ProblemKind::Invalid)));
-    assert!(!cluster.registry.set_accepted(&id, accepted), "it is in use");
+    assert!(!cluster.set_accepted(&id, &accepted), "it is in use");
 }
 
 #[test]
