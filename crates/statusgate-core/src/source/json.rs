@@ -34,7 +34,7 @@ impl<'a> Members<'a> {
 }
 
 /// The items of a list, each as text; `None` for what is not a list.
-pub(crate) fn items<'t>(text: &'t str) -> Option<Vec<&'t str>> {
+pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
     let mut items = Vec::new();
     read(text, |reader| reader.list(|reader| reader.skip().map(|item| items.push(item)))).ok()?;
     Some(items)
