@@ -109,8 +109,8 @@ impl Cluster {
         patience: Patience,
     ) -> Result<T, ClusterError> {
         let body = self.read(what, path, patience).await?;
-        let bad = |source| ClusterError::BadAnswer { what: what.to_owned(), source };
-        serde_json::from_slice(&body).map_err(bad)
+        serde_json::from_slice(&body)
+            .map_err(|source| ClusterError::BadAnswer { what: what.to_owned(), source })
     }
 
     /// GETs one object; `None` if it does not exist.

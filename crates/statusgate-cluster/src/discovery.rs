@@ -73,9 +73,10 @@ impl Cluster {
     /// # Errors
     /// When discovery fails. The failure of one group is a [`Gap::Unavailable`].
     pub async fn targets(&self, policies: &PolicySet) -> Result<Targets, ClusterError> {
-        let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
-        let matters = |group: &str| rules().any(|rule| is_in(rule, group));
-        let Kinds { list, unavailable } = self.served(matters, Patience::SHORT).await?;
+        let rules = policies.policies().iter().flat_map(|policy| &policy.resources);
+        let Kinds { list, unavailable } = self
+            .served(|group| rules.clone().any(|rule| is_in(rule, group)), Patience::SHORT)
+            .await?;
         let mut targets = Targets::default();
         for (api_version, error) in unavailable {
             // Without the core group, the API server does not work.
@@ -228,8 +229,7 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
     for policy in policies.policies() {
         for rule in &policy.resources {
             for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
-                let served =
-                    |target: &Target| target.plural == plural && is_in(rule, &target.group);
+                let mut served = targets.list.iter().filter(|target| target.plural == plural);
                 let reported = targets.gaps.iter().any(|gap| {
                     matches!(gap, Gap::WrongSubresource { resource, .. }
                         if resource.split('.').next() == Some(plural))
@@ -237,7 +237,7 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
                 let unknown = targets.unavailable().any(|api_version| {
                     is_in(rule, api_version.split_once('/').map_or("", |(group, _)| group))
                 });
-                if !targets.list.iter().any(served) && !reported && !unknown {
+                if !reported && !unknown && !served.any(|target| is_in(rule, &target.group)) {
                     let policy = policy.name.to_string();
                     gaps.push(Gap::NotServed { policy, resource: written(plural, rule) });
                 }

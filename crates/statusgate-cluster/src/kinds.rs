@@ -20,9 +20,8 @@ impl Cluster {
     /// # Errors
     /// When discovery fails. The failure of one group is a part of the result.
     pub async fn kinds(&self, names: &[&str]) -> Result<Kinds, ClusterError> {
-        let matters =
-            |group: &str| names.iter().any(|name| split(name).1.is_none_or(|of| of == group));
-        self.served(matters, Patience::NONE).await
+        let groups: Vec<Option<&str>> = names.iter().map(|name| split(name).1).collect();
+        self.served(|of| groups.contains(&None) || groups.contains(&Some(of)), Patience::NONE).await
     }
 }
 
@@ -32,8 +31,7 @@ impl Kinds {
     pub fn find(&self, name: &str, policies: &PolicySet) -> Option<Target> {
         let (name, group) = split(name);
         let is = |other: &String| other.eq_ignore_ascii_case(name);
-        let is_wanted = |target: &Target| group.is_none_or(|group| group == target.group);
-        let mut all = self.list.iter().filter(|(target, _)| is_wanted(target));
+        let mut all = self.list.iter().filter(|(kind, _)| group.is_none_or(|of| of == kind.group));
         let (found, _) = all
             .clone()
             .find(|(target, of)| is(&target.plural) || is(&of.singular_name) || is(&target.kind))

@@ -195,11 +195,12 @@ impl Pages {
             serde_json::from_slice(&body).map_err(|source| self.target.bad_list(source))?;
         let ListMeta { continue_, remaining_item_count, .. } = metadata;
         let remaining = remaining_item_count.and_then(|count| u64::try_from(count).ok());
-        // An estimate: later objects may be larger. `all` limits the response.
-        let bytes =
-            |count: u64| count.saturating_mul(body.len() as u64) / u64::from(self.limit.max(1));
         self.little = self.token.as_ref().is_some_and(String::is_empty)
-            && remaining.is_some_and(|count| count <= FEW && bytes(count) <= LITTLE as u64 / 2);
+            && remaining.is_some_and(|count| {
+                // An estimate: later objects may be larger. `all` limits the response.
+                let bytes = count.saturating_mul(body.len() as u64) / u64::from(self.limit.max(1));
+                count <= FEW && bytes <= LITTLE as u64 / 2
+            });
         self.allowed = true;
         self.token = continue_.filter(|token| !token.is_empty());
         // Constant memory for objects of any size: a smaller page follows a large one.

@@ -133,14 +133,14 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
 }
 
 fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
-    let values = |source: &ValueSource| match source {
+    let values = sources.iter().map(|source| match source {
         ValueSource::Value(value) => vec![value.clone()],
         ValueSource::Copy(CopySource::Origin(
             Origin::CreationTimestamp | Origin::DeletionTimestamp,
         )) => vec![TIME.into()],
         ValueSource::Copy(_) => Vec::new(),
-    };
-    sources.iter().map(|source| (path.clone(), values(source))).collect()
+    });
+    values.map(|values| (path.clone(), values)).collect()
 }
 
 fn in_list(list: &Pointer, member: &str, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {

@@ -117,8 +117,8 @@ impl Cluster {
         registration: &Value,
     ) -> Result<bool, ClusterError> {
         let what = format!("create the {}", kind.name());
-        let bad = |source| ClusterError::BadAnswer { what: what.clone(), source };
-        let object: DynamicObject = serde_json::from_value(registration.clone()).map_err(bad)?;
+        let object: DynamicObject = serde_json::from_value(registration.clone())
+            .map_err(|source| ClusterError::BadAnswer { what: what.clone(), source })?;
         let (registrations, options) = (self.registrations(kind), as_statusgate());
         unless(&[409], self.ask_again(&what, || registrations.create(&options, &object)).await)
     }
@@ -135,9 +135,9 @@ impl Cluster {
         patch: &Value,
     ) -> Result<bool, ClusterError> {
         let what = format!("patch the {} {name}", kind.name());
-        let bad = |source| ClusterError::BadAnswer { what: what.clone(), source };
-        let patch: Patch<()> = Patch::Json(serde_json::from_value(patch.clone()).map_err(bad)?);
-        unless(&[404, 409], self.patch(&what, kind, name, &patch).await)
+        let patch = serde_json::from_value(patch.clone())
+            .map_err(|source| ClusterError::BadAnswer { what: what.clone(), source })?;
+        unless(&[404, 409], self.patch(&what, kind, name, &Patch::Json::<()>(patch)).await)
     }
 
     /// Annotates a registration, so that servers no longer create it. Returns whether it exists.
@@ -185,20 +185,18 @@ impl Cluster {
             let revision = Revision { uid, generation: metadata.generation.unwrap_or_default() };
             (metadata.name.unwrap_or_default(), revision)
         };
-        let config = Config::default().page_size(PAGE);
-        let change = |event| match event {
-            Event::Init => DefinitionEvent::Restarted,
-            Event::InitApply(object) | Event::Apply(object) => {
-                let (name, revision) = of(object);
-                DefinitionEvent::Present(name, revision)
-            }
-            Event::Delete(object) => DefinitionEvent::Deleted(of(object).0),
-            Event::InitDone => DefinitionEvent::Complete,
-        };
         let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(self.watching());
-        let mut events = Watch::new(api, config);
+        let mut events = Watch::new(api, Config::default().page_size(PAGE));
         loop {
-            let event = events.next().await.map(change);
+            let event = events.next().await.map(|event| match event {
+                Event::Init => DefinitionEvent::Restarted,
+                Event::InitApply(object) | Event::Apply(object) => {
+                    let (name, revision) = of(object);
+                    DefinitionEvent::Present(name, revision)
+                }
+                Event::Delete(object) => DefinitionEvent::Deleted(of(object).0),
+                Event::InitDone => DefinitionEvent::Complete,
+            });
             report(event.map_err(|error| with_causes(&error)));
         }
     }

@@ -13,8 +13,7 @@ use statusgate_core::policy::PolicySet;
 /// One object.
 pub fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {
     let states = &judged.states;
-    let name = |state: &State<'_>| Some(policies.get(state.policy)?.name.as_str());
-    let names: Vec<&str> = states.iter().filter_map(name).collect();
+    let judging = states.iter().filter_map(|state| policies.get(state.policy));
     let findings = states.iter().flat_map(|state| &state.findings);
     let passing = states.iter().flat_map(|state| &state.passing);
     let mut line = json!({
@@ -22,7 +21,7 @@ pub fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Val
         "kind": target.kind,
         "name": judged.metadata.name,
         "uid": judged.metadata.uid,
-        "policies": names,
+        "policies": judging.map(|policy| policy.name.as_str()).collect::<Vec<_>>(),
         "worst": judged.worst(),
         "findings": findings.collect::<Vec<_>>(),
         "passing": passing.collect::<Vec<_>>(),
@@ -95,6 +94,5 @@ fn row(row: &Row) -> Value {
 }
 
 fn by_action(counts: &BTreeMap<Action, u64>) -> Value {
-    let count = |action| counts.get(&action).copied().unwrap_or_default();
-    Action::WORST_FIRST.map(|action| (action.label(), count(action))).into_iter().collect()
+    Action::WORST_FIRST.iter().map(|of| (of.label(), *counts.get(of).unwrap_or(&0))).collect()
 }

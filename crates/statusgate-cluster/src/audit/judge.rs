@@ -190,18 +190,18 @@ fn state<'a>(
     let phase = phase_of(convention, object);
     let list = convention.primary_conditions(&resource.version);
     let items = list.and_then(|list| object.at_status(&list.path)?.as_array());
-    let condition = |item: &Json<'a>| {
+    let conditions = items.unwrap_or_default().iter().filter_map(|item| {
         let status = Conditions::status_of(item).map_or("(other)", |status| status.name());
         match item.get("type") {
             Some(Json::String(kind)) => Some((kind.clone(), status)),
             _ => None,
         }
-    };
+    });
     State {
         policy: index,
         health,
         phase: phase.map(|phase| phase.to_owned().into()),
-        conditions: items.unwrap_or_default().iter().filter_map(condition).collect(),
+        conditions: conditions.collect(),
         findings: Vec::new(),
         passing: Vec::new(),
         lasting: 0,

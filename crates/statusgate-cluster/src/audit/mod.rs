@@ -71,14 +71,15 @@ pub async fn audit(
     let tally = Tally::new(policies, targets, plan.examples);
     let mut findings = Findings { tally, ..Findings::default() };
     for (index, target) in targets.iter().enumerate() {
-        let mut note = |judged: &Judged<'_>| {
+        let listed = list(cluster, &judge, plan, target, &mut |judged| {
             findings.tally.add(index, judged);
             if plan.reports {
                 findings.reports.add(target, judged);
             }
             on_object(target, judged)
-        };
-        match list(cluster, &judge, plan, target, &mut note).await {
+        })
+        .await;
+        match listed {
             Ok(()) => findings.tally.complete(index),
             Err(AuditError::Cluster(error)) => {
                 let ends = error.is_of_the_server();

@@ -166,8 +166,10 @@ impl Row {
         if let Some(worst) = state.worst() {
             *self.worst.entry(worst).or_default() += 1;
         }
-        let of_object = || (0, Reason { path: judged.path(), reason: state.health.reason.clone() });
-        self.health.entry(state.health.class.is).or_insert_with(of_object).0 += 1;
+        let health = self.health.entry(state.health.class.is).or_insert_with(|| {
+            (0, Reason { path: judged.path(), reason: state.health.reason.clone() })
+        });
+        health.0 += 1;
         count(&mut self.phases, state.phase.as_deref().unwrap_or("(none)").to_owned(), other);
         for (kind, status) in &state.conditions {
             let key = (kind.to_string(), *status);

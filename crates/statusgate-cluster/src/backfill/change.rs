@@ -36,11 +36,11 @@ pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> V
         }
     };
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let below = |name: &String| {
+    let below = names.into_iter().flat_map(|name| {
         let path = format!("{path}/{}", Token::new(name).encoded());
         changes(&path, before.get(name), after.get(name))
-    };
-    names.into_iter().flat_map(below).collect()
+    });
+    below.collect()
 }
 
 #[cfg(test)]

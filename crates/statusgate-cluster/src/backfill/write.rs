@@ -75,8 +75,8 @@ impl Shared {
             self.hopeless.send_replace(true);
         }
         let Job { judged, conflicts, version, .. } = job;
-        let report = |outcome| ObjectReport { outcome, conflicts, ..judged.report };
-        WriteResult { version, end: end.map(report) }
+        let report = end.map(|outcome| ObjectReport { outcome, conflicts, ..judged.report });
+        WriteResult { version, end: report }
     }
 
     /// Waits, unless the run must end.

@@ -16,8 +16,8 @@ pub(super) async fn check(
     cluster: &Cluster,
     policies: &PolicySet,
 ) -> Vec<CheckResult> {
-    let has_some = |hook: &&Hook| !hook.is_about_documents() && generated(hook).next().is_some();
-    let hooks = hooks.iter().filter(has_some);
+    let about_objects = hooks.iter().filter(|hook| !hook.is_about_documents());
+    let hooks = about_objects.filter(|hook| generated(hook).next().is_some());
     match cluster.custom_resources(policies, |resource, _| resource).await {
         Ok(resources) => {
             let calls = Calls::of(policies, &resources, true);
@@ -47,10 +47,8 @@ fn version(left_out: &LeftOut) -> CheckResult {
 /// expected conditions, the webhook only gets more requests.
 fn compare(hook: &Hook, calls: &Calls) -> Vec<CheckResult> {
     let expected = calls.conditions(hook.webhook());
-    let is_expected = |condition: &MatchCondition| {
-        expected.iter().any(|of| of["expression"] == condition.expression)
-    };
-    let unexpected = generated(hook).filter(|condition| !is_expected(condition));
+    let unexpected = generated(hook)
+        .filter(|condition| !expected.iter().any(|of| of["expression"] == condition.expression));
     let mut checks: Vec<CheckResult> = unexpected
         .map(|MatchCondition { name, .. }| {
             let message = format!(

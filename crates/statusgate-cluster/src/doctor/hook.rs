@@ -59,13 +59,13 @@ impl Cluster {
         let mut hooks = Vec::new();
         for Registration { metadata, webhooks } in list.items {
             let registration = metadata.name.clone().unwrap_or_default();
-            let of = |mut settings: MutatingWebhook| {
+            let all = webhooks.into_iter().flatten().map(|mut settings| {
                 // Both types of a rule have one form as JSON.
                 let rules = serde_json::to_value(settings.rules.take());
                 let rules = rules.and_then(serde_json::from_value).unwrap_or_default();
                 Hook { kind, registration: registration.clone(), settings, rules }
-            };
-            hooks.extend(webhooks.into_iter().flatten().map(of).filter(|hook| match names {
+            });
+            hooks.extend(all.filter(|hook| match names {
                 [] => is_ours(&metadata, hook),
                 names => names.contains(&hook.registration),
             }));
@@ -126,12 +126,11 @@ impl Hook {
     /// generated registrations exclude nothing that matters.
     pub(super) fn is_narrow(&self) -> bool {
         let hook = &self.settings;
-        let generated = |requirement: &LabelSelectorRequirement| {
-            requirement.key == registrations::NAMESPACE_LABEL && requirement.operator == "NotIn"
-        };
         let mut match_conditions = hook.match_conditions.iter().flatten();
         selects(hook.object_selector.as_ref(), |_| false)
-            || selects(hook.namespace_selector.as_ref(), generated)
+            || selects(hook.namespace_selector.as_ref(), |of| {
+                of.key == registrations::NAMESPACE_LABEL && of.operator == "NotIn"
+            })
             || match_conditions.any(|condition| !conditions::is_ours(&condition.name))
     }
 }

@@ -28,9 +28,9 @@ pub(super) struct Managed {
 
 impl Managed {
     pub(super) async fn read(cluster: &Cluster, options: &Examination, hooks: &[Hook]) -> Self {
-        let called = || hooks.iter().find_map(Hook::service).map(|service| service.namespace);
-        let namespace = options.namespace.clone().or_else(called);
-        let namespace = namespace.unwrap_or_else(|| "statusgate-system".to_owned());
+        let given = options.namespace.clone();
+        let known = given.or_else(|| Some(hooks.iter().find_map(Hook::service)?.namespace));
+        let namespace = known.unwrap_or_else(|| "statusgate-system".to_owned());
         let mut definitions = Vec::new();
         let names = crds().map(|crd| crd["metadata"]["name"].as_str().map(str::to_owned));
         for name in names.into_iter().flatten() {

@@ -15,9 +15,8 @@ pub(super) fn coverage(
     policies: &PolicySet,
     targets: &Targets,
 ) -> Vec<CheckResult> {
-    let of = |kind| about_objects(hooks, kind).collect::<Vec<_>>();
-    let kinds = [Kind::Mutating, Kind::Validating].into_iter();
-    kinds.flat_map(|kind| fit(&of(kind), policies, targets)).collect()
+    let kinds = [Kind::Mutating, Kind::Validating].map(|kind| about_objects(hooks, kind));
+    kinds.into_iter().flat_map(|of| fit(&of.collect::<Vec<_>>(), policies, targets)).collect()
 }
 
 /// Checks that the webhooks of one kind together match every selected resource.
@@ -30,10 +29,10 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
     let mut checks = Vec::new();
     for target in &targets.list {
         let operations = operations(target.status_subresource);
-        let is_missing = |operation: &&str| {
+        let not_asked = operations.iter().copied().filter(|operation| {
             !hooks.iter().any(|hook| is_asked(hook, policies, targets, target, operation))
-        };
-        let missing: Vec<&str> = operations.iter().copied().filter(is_missing).collect();
+        });
+        let missing: Vec<&str> = not_asked.collect();
         let name = entry(&target.plural, target.status_subresource);
         if !missing.is_empty() {
             let message = format!("the rules do not match {} of {name}", missing.join(" and "));
@@ -62,10 +61,8 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     let mut stars: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for target in targets {
-        let speaks_of = |rule: &&RuleWithOperations| {
-            has(&rule.api_groups, &target.group) && in_scope(rule, target)
-        };
-        let entries = hook.rules.iter().filter(speaks_of).flat_map(|rule| &rule.resources);
+        let rules = hook.rules.iter().filter(|rule| has(&rule.api_groups, &target.group));
+        let entries = rules.filter(|rule| in_scope(rule, target)).flat_map(|rule| &rule.resources);
         let in_vain = entries.filter(|entry| target.status_subresource && is_main(entry, target));
         for entry in in_vain {
             if *entry == target.plural {
@@ -112,11 +109,10 @@ fn is_asked(
     // With `Equivalent`, the API server converts the request to the version of the rule, if it serves this
     // version.
     let is_equivalent = hook.settings.match_policy.as_deref() == Some("Equivalent");
-    let is_judged = |version: &&String| {
+    let others = served.filter(|_| is_equivalent).filter(|version| {
         let other = Target { version: (*version).clone(), ..target.clone() };
         !other.selected(policies, other.subresource()).is_empty()
-    };
-    let others = served.filter(|version| is_equivalent && is_judged(version));
+    });
     let entry = entry(&target.plural, target.status_subresource);
     std::iter::once(&target.version).chain(others).any(|version| {
         let mut rules = hook.rules.iter().filter(|rule| in_scope(rule, target));

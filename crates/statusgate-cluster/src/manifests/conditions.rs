@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::resource::CustomResource;
 use super::rules::judged;
 use statusgate_analysis::relevance::{Missing, NoValue, Relevance, Relevances};
-use statusgate_core::model::{Pointer, Webhook};
+use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
 /// The name of the match condition that omits writes without a change of the status.
@@ -89,17 +89,15 @@ pub fn match_conditions(
 /// The clauses that match conditions of ours have for a resource.
 pub(super) fn clauses_for<'c>(conditions: &'c [Value], resource: &CustomResource) -> Vec<&'c str> {
     let (group, plural) = (of_group(&resource.group), format!("'{}'", resource.plural));
-    let is_about = |others: &str| {
-        others.lines().any(|line| {
-            line.split_once(&group).is_some_and(|(_, plurals)| plurals.contains(&plural))
-        })
-    };
     let ours = conditions.iter().filter(|of| of["name"].as_str().is_some_and(is_ours));
     let clauses = ours.filter_map(|of| {
         let expression = of["expression"].as_str()?;
         let guard = expression.strip_prefix("!(request.resource.group ");
         match guard.and_then(|_| expression.split_once(")\n|| ")) {
-            Some((others, clauses)) => is_about(others).then_some(clauses),
+            Some((others, clauses)) => {
+                let mut lists = others.lines().filter_map(|line| Some(line.split_once(&group)?.1));
+                lists.any(|plurals| plurals.contains(&plural)).then_some(clauses)
+            }
             None => Some(expression),
         }
     });
@@ -151,16 +149,15 @@ fn clauses(relevance: &Relevance) -> Vec<String> {
 
 /// None of the places has a value.
 fn missing(Missing { places, none }: &Missing) -> String {
-    let missing = |path: &Pointer| {
+    let places = places.iter().map(|path| {
         let (there, value) = place("object", path.below_status());
         match none {
             NoValue::Absent => format!("!({there})"),
             NoValue::Null => format!("(!({there}) || {value} == null)"),
             NoValue::Empty => format!("(!({there}) || {value} == null || {value} == '')"),
         }
-    };
-    let places: Vec<String> = places.iter().map(missing).collect();
-    places.join(" && ")
+    });
+    places.collect::<Vec<_>>().join(" && ")
 }
 
 /// Whether a place in the status exists, and its value then.
@@ -190,6 +187,7 @@ fn place(object: &str, names: &[String]) -> (String, String) {
 mod tests {
     use super::*;
     use crate::manifests::resource::ServedVersion;
+    use statusgate_core::model::Pointer;
     use statusgate_core::policy::Source;
 
     fn policy(name: &str, status_subresource: bool, more: &str) -> Source {

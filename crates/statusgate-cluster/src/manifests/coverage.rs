@@ -137,10 +137,10 @@ fn is_matched(
     version: &ServedVersion,
 ) -> bool {
     let entry = entry(&resource.plural, version.status_subresource);
-    // A rule that is restricted to a scope counts as a mismatch: policies do not restrict it.
-    let rules = || rules.iter().filter(|rule| rule.scope == ANY);
     operations(version.status_subresource).iter().all(|operation| {
-        rules().any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
+        // A rule that is restricted to a scope counts as a mismatch: policies do not restrict it.
+        let mut unrestricted = rules.iter().filter(|rule| rule.scope == ANY);
+        unrestricted.any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
     })
 }
 

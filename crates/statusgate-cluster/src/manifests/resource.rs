@@ -41,8 +41,8 @@ impl CustomResource {
         let Definition { spec } = serde_json::from_slice(json)?;
         let Spec { group, names, mut versions, version, subresources: shared } = spec;
         if versions.is_empty() {
-            let only = |name| DefinedVersion { name, served: None, subresources: None };
-            versions.extend(version.map(only));
+            let one = version.map(|name| DefinedVersion { name, served: None, subresources: None });
+            versions.extend(one);
         }
         let served = versions.into_iter().filter(|version| version.served != Some(false));
         let versions = served.map(|version| {
@@ -93,12 +93,11 @@ impl CustomResource {
     ) -> Option<Relevance> {
         let selected =
             self.versions.iter().filter(|version| !self.selected(policies, version).is_empty());
-        let of = |version: &ServedVersion| {
+        let each = selected.map(|version| {
             let subject = version.status_subresource.then(|| self.subject(version))?;
             relevances.to(&subject, webhook)
-        };
-        let each = selected.map(of).collect::<Option<Vec<Relevance>>>()?;
-        each.into_iter().reduce(Relevance::or)
+        });
+        each.collect::<Option<Vec<Relevance>>>()?.into_iter().reduce(Relevance::or)
     }
 
     /// A write of the status in this version.

@@ -96,14 +96,13 @@ impl RuleWithOperations {
     pub fn matches(&self, group: &str, version: &str, operation: &str, resource: &str) -> bool {
         // An entry without a slash matches no subresource.
         let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        let is_resource = |entry: &String| {
-            let (entry, of) = entry.split_once('/').unwrap_or((entry, ""));
-            (entry == ANY || entry == plural) && (of == subresource || of == ANY)
-        };
         has(&self.api_groups, group)
             && has(&self.api_versions, version)
             && has(&self.operations, operation)
-            && self.resources.iter().any(is_resource)
+            && self.resources.iter().any(|entry| {
+                let (entry, of) = entry.split_once('/').unwrap_or((entry, ""));
+                (entry == ANY || entry == plural) && (of == subresource || of == ANY)
+            })
     }
 }
 
@@ -149,11 +148,11 @@ pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleGap> 
     for (index, policy) in (0..).zip(policies.policies()) {
         for rule in &policy.resources {
             for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
-                let is_named = |resource: &&CustomResource| {
+                let matching = judged(resources).filter(|resource| {
                     resource.plural == plural
                         && rule.api_groups.iter().any(|glob| glob.matches(&resource.group))
-                };
-                let named: Vec<&CustomResource> = judged(resources).filter(is_named).collect();
+                });
+                let named: Vec<&CustomResource> = matching.collect();
                 let is_selected = |resource: &CustomResource, as_served: bool| {
                     resource.versions.iter().any(|version| {
                         let status_subresource = version.status_subresource == as_served;
@@ -199,10 +198,9 @@ fn expanded(rules: &[RuleWithOperations]) -> BTreeSet<[&str; 5]> {
         for group in &rule.api_groups {
             for version in &rule.api_versions {
                 for operation in &rule.operations {
-                    let of = |resource| [group, version, operation, resource, &rule.scope];
-                    all.extend(
-                        rule.resources.iter().map(|resource| of(resource).map(String::as_str)),
-                    );
+                    all.extend(rule.resources.iter().map(|resource| {
+                        [group, version, operation, resource, &rule.scope].map(String::as_str)
+                    }));
                 }
             }
         }

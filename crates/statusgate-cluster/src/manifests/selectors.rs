@@ -102,10 +102,8 @@ fn of_rule(rule: &Resources, resources: &[&CustomResource]) -> Vec<Found> {
             found.push(("apiGroups", item, format!("the group {name}"), meant(&name, groups)));
         }
     }
-    let in_groups = |resource: &&&CustomResource| {
-        rule.api_groups.iter().any(|glob| glob.matches(&resource.group))
-    };
-    let of_groups: Vec<&CustomResource> = resources.iter().filter(in_groups).copied().collect();
+    let mut of_groups = resources.to_vec();
+    of_groups.retain(|resource| rule.api_groups.iter().any(|glob| glob.matches(&resource.group)));
     if of_groups.is_empty() || !is_known {
         return found;
     }
@@ -119,10 +117,8 @@ fn of_rule(rule: &Resources, resources: &[&CustomResource]) -> Vec<Found> {
             found.push(("resources", item, format!("the resource {name} in {groups}"), help));
         }
     }
-    let is_selected = |resource: &&CustomResource| {
-        rule.resources.iter().any(|glob| glob.matches(&resource.plural))
-    };
-    let selected: Vec<&CustomResource> = of_groups.into_iter().filter(is_selected).collect();
+    let mut selected = of_groups;
+    selected.retain(|resource| rule.resources.iter().any(|glob| glob.matches(&resource.plural)));
     let served: BTreeSet<&str> = selected
         .iter()
         .flat_map(|resource| resource.versions.iter().map(|version| version.name.as_str()))

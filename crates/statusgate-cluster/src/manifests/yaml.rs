@@ -13,9 +13,9 @@ const FIRST: [&str; 5] = ["apiVersion", "kind", "metadata", "name", "namespace"]
 /// Those of the printer.
 pub fn print(documents: &[Value]) -> Result<String, SerializeError> {
     let options = ser_options! { compact_list_indent: false, folded_wrap_chars: usize::MAX };
-    let print = |document| to_string_with_options(&Ordered(document), options.clone());
-    let texts: Result<Vec<_>, _> = documents.iter().map(print).collect();
-    Ok(texts?.join("---\n"))
+    let ordered = documents.iter().map(Ordered);
+    let texts = ordered.map(|document| to_string_with_options(&document, options.clone()));
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("---\n"))
 }
 
 /// A value with its members in order.
@@ -42,9 +42,8 @@ impl Serialize for Ordered<'_> {
 
 /// Whether a list fits into a line: of scalars, as in `verbs: [get, list]`.
 fn is_short(elements: &[Value]) -> bool {
-    let is_scalar = |element: &Value| !element.is_array() && !element.is_object();
     let length: usize = elements.iter().map(|element| element.to_string().len()).sum();
-    length < 90 && elements.iter().all(is_scalar)
+    length < 90 && elements.iter().all(|element| !element.is_array() && !element.is_object())
 }
 
 #[cfg(test)]
