@@ -120,8 +120,8 @@ impl PolicySet {
         let problems = Problems::default();
         let known = KnownConventions { given: self.given.clone(), ..KnownConventions::default() };
         let at = At::root(&node, &problems);
-        let compile = |(name, spec): &(&str, PolicySpec)| document::compile(name, spec, &known, at);
-        let policies = documents.iter().filter_map(compile).collect();
+        let each = documents.iter().map(|(name, spec)| document::compile(name, spec, &known, at));
+        let policies = each.flatten().collect();
         match problems.into_list() {
             mistakes if mistakes.is_empty() => Ok(Self::index(policies, known.given)),
             mistakes => Err(Diagnostics::new(&[source], mistakes)),
@@ -363,9 +363,7 @@ fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let (inherited, mut all): (Vec<_>, Vec<_>) =
         mistakes.into_iter().partition(|mistake| mistake.inherited_by.is_some());
     for mistake in inherited {
-        let same =
-            |other: &Diagnostic| other.span == mistake.span && other.message == mistake.message;
-        if !all.iter().any(same) {
+        if !all.iter().any(|other| other.span == mistake.span && other.message == mistake.message) {
             all.push(mistake);
         }
     }
@@ -399,8 +397,8 @@ fn compile_policies(
             let at = At::root(&node, &problems);
             let policy = document::compile(name.unwrap_or(UNNAMED), &spec, known, at);
             let resources = envelope.spec.items_of("resources");
-            let claim = |policy| Claim { policy, resources };
-            claims.extend(policy.filter(|_| name.is_some() && problems.count() == 0).map(claim));
+            let valid = policy.filter(|_| name.is_some() && problems.count() == 0);
+            claims.extend(valid.map(|policy| Claim { policy, resources }));
         }
         mistakes.extend(problems.into_list());
     }
