@@ -111,7 +111,7 @@ impl Status {
         } else if enforced != TRUE {
             wanted.push((RECONCILING, TRUE, reason, message));
         }
-        let condition = |(r#type, status, reason, message): Wanted| {
+        let conditions = wanted.into_iter().map(|(r#type, status, reason, message)| {
             let stored = self.conditions.iter().find(|stored| stored.r#type == r#type);
             let kept = stored.filter(|stored| stored.status == status);
             let kept = kept.map(|stored| stored.last_transition_time.clone());
@@ -123,15 +123,15 @@ impl Status {
                 reason: reason.to_owned(),
                 message: cut(message),
             }
-        };
-        wanted.into_iter().map(condition).collect()
+        });
+        conditions.collect()
     }
 
     /// Whether these conditions are stored, and no other ones of the types that statusgate writes.
     pub fn has(&self, generation: i64, conditions: &[Condition]) -> bool {
-        let own = |stored: &&Condition| TYPES.contains(&stored.r#type.as_str());
+        let own = self.conditions.iter().filter(|stored| TYPES.contains(&stored.r#type.as_str()));
         self.observed_generation == Some(generation)
-            && self.conditions.iter().filter(own).count() == conditions.len()
+            && own.count() == conditions.len()
             && conditions.iter().all(|condition| self.conditions.contains(condition))
     }
 
@@ -146,9 +146,8 @@ impl Status {
         live: &'s [String],
         now: Timestamp,
     ) -> impl Iterator<Item = &'s str> + 's {
-        let is_dead =
-            move |entry: &&ReplicaEntry| !live.contains(&entry.name) && !entry.is_new(now);
-        self.replicas.iter().filter(is_dead).map(|entry| entry.name.as_str())
+        let old = self.replicas.iter().filter(move |entry| !entry.is_new(now));
+        old.filter(|entry| !live.contains(&entry.name)).map(|entry| entry.name.as_str())
     }
 
     /// Whether a replica that is not known to be alive has just written its entry.
@@ -200,10 +199,10 @@ impl DocumentState<'_> {
 
     /// Status, reason and message.
     fn enforced(&self, entries: &[ReplicaEntry]) -> (&'static str, &'static str, String) {
-        let entry_of = |name: &String| entries.iter().find(|entry| entry.name == *name);
         let mut late = Vec::new();
         for name in self.live {
-            match entry_of(name).map(|entry| entry.generation) {
+            let entry = entries.iter().find(|entry| entry.name == *name);
+            match entry.map(|entry| entry.generation) {
                 Some(generation) if generation == self.generation => {}
                 Some(generation) => late.push(format!("{name} enforces generation {generation}")),
                 None => late.push(format!("{name} enforces none")),

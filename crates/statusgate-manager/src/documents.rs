@@ -71,20 +71,18 @@ impl Documents {
     /// Reads all documents and puts them into use. Waits for the API server, because a server without its
     /// policies would accept everything.
     pub async fn first(context: Context, store: PolicyStore) -> Self {
-        let kind = |kind| WatchedKind {
+        let kinds = [DocumentKind::StatusConvention, DocumentKind::StatusPolicy];
+        let watches = kinds.map(|kind| WatchedKind {
             kind,
             watch: context.cluster.watch_documents(kind),
             is_listed: false,
             is_missing: false,
             trouble: Trouble::default(),
-        };
-        let watches = [DocumentKind::StatusConvention, DocumentKind::StatusPolicy].map(kind);
+        });
         let (shared, changed, files) = (SharedRegistry::default(), Arc::default(), Vec::new());
         let mut documents = Self { context, store, watches, shared, files, changed };
         let patience = Instant::now() + NOT_INSTALLED;
-        let is_known =
-            |kind: &WatchedKind| kind.is_listed || kind.is_missing && Instant::now() >= patience;
-        while !documents.watches.iter().all(is_known) {
+        while !documents.watches.iter().all(|kind| kind.is_known(patience)) {
             documents.next().await;
         }
         documents.settle().await;
@@ -193,6 +191,11 @@ impl Documents {
 }
 
 impl WatchedKind {
+    /// Whether there was a complete list, or the definition is still missing at this time.
+    fn is_known(&self, patience: Instant) -> bool {
+        self.is_listed || self.is_missing && Instant::now() >= patience
+    }
+
     /// Takes over what a watch reports. Returns whether a document has changed.
     fn note(&mut self, event: DocumentEvent, registry: &mut Registry) -> bool {
         let id = |name: String| DocumentId { kind: self.kind, name };

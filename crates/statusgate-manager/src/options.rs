@@ -102,10 +102,10 @@ fn own_namespace() -> String {
 /// The name of this host (in a pod, the name of the pod) as a part of the name of an object.
 pub fn host_name() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let valid = |letter: char| {
+    let letters = name.trim().chars().take(63).map(|letter| {
         if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' }
-    };
-    let name: String = name.trim().chars().take(63).map(valid).collect();
-    let name = name.trim_matches('-');
+    });
+    let label: String = letters.collect();
+    let name = label.trim_matches('-');
     if name.is_empty() { "statusgate".to_owned() } else { name.to_owned() }
 }

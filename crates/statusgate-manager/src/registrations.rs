@@ -96,17 +96,17 @@ impl Registrar {
         let watch_stored = async |((kind, name), _, label): Registration| {
             let mut trouble = Trouble::default();
             let what = format!("watch the {} {name}", kind.name());
-            let report = |event: Result<(), String>| {
+            let watched = self.0.cluster.watch_registration(kind, name, |event| {
                 self.0.watched(&event, label, &what, &mut trouble);
                 if event.is_ok() {
                     stored.notify_one();
                 }
-            };
-            self.0.cluster.watch_registration(kind, name, report).await;
+            });
+            watched.await;
         };
         let watch_definitions = async {
             let (mut trouble, what) = (Trouble::default(), "watch the CustomResourceDefinitions");
-            let report = |event: Result<_, String>| {
+            let watched = self.0.cluster.watch_definitions(|event| {
                 // The list may fail.
                 if !matches!(event, Ok(DefinitionEvent::Restarted)) {
                     self.0.watched(&event, "definitions", what, &mut trouble);
@@ -114,8 +114,8 @@ impl Registrar {
                 if let Ok(change) = event {
                     definitions.send_if_modified(|known| known.note(change));
                 }
-            };
-            self.0.cluster.watch_definitions(report).await;
+            });
+            watched.await;
         };
         tokio::select! {
             // Without rules to keep, an account needs no permission for definitions.
@@ -210,8 +210,8 @@ impl Registrar {
             next = self.publish_coverage(policies, resources, (&calls, &desired), &stored, memory);
         }
         if stored.iter().any(Option::is_some) {
-            let marked = |of: &Value| !of["metadata"]["annotations"][UNINSTALL].is_null();
-            let uninstalled = stored.iter().flatten().any(marked);
+            let mut annotations = stored.iter().flatten().map(|of| &of["metadata"]["annotations"]);
+            let uninstalled = annotations.any(|of| !of[UNINSTALL].is_null());
             if uninstalled && !memory.uninstalled {
                 tracing::info!(
                     "the registrations are being removed: this server leaves them alone"
@@ -272,8 +272,8 @@ impl Registrar {
         let secret = cluster.secret(&options.namespace, &options.certificate_secret).await?;
         let stored = secret.and_then(|secret| Stored::parse(&secret.data).ok());
         // A missing or invalid Secret is written back.
-        let known = || self.0.exchange.authorities.borrow().clone();
-        Ok(stored.map_or_else(known, |stored| stored.authorities().to_owned()))
+        let authorities = stored.map(|stored| stored.authorities().to_owned());
+        Ok(authorities.unwrap_or_else(|| self.0.exchange.authorities.borrow().clone()))
     }
 
     /// The custom resources that policies may select; `None` until the definitions are known. Reads only
@@ -307,8 +307,8 @@ impl Registrar {
 
     fn publish_bundles(&self, stored: &[Option<Value>; 3]) {
         let ours = stored.iter().flatten().flat_map(webhooks).filter(|webhook| is_ours(webhook));
-        let bundle = |webhook: &Value| pem_of(&webhook["clientConfig"]["caBundle"]);
-        set_if_changed(&self.0.exchange.registered, Some(ours.map(bundle).collect()));
+        let bundles = ours.map(|webhook| pem_of(&webhook["clientConfig"]["caBundle"]));
+        set_if_changed(&self.0.exchange.registered, Some(bundles.collect()));
     }
 
     /// Returns when more is known without a change.
@@ -321,13 +321,13 @@ impl Registrar {
         memory: &mut Memory,
     ) -> Option<Duration> {
         let served = self.0.exchange.served.borrow().clone();
-        let trusted = |bundle: &Value| match served.as_str() {
-            // A certificate for a URL may have a public authority.
-            "" => self.0.options.webhook_url.is_some() || !pem_of(bundle).is_empty(),
-            served => fingerprints(&pem_of(bundle)).iter().any(|id| id == served),
-        };
-        let webhooks = [(Webhook::Mutate, 0), (Webhook::Validate, 1)]
-            .map(|(of, at)| stored_webhook(of, &desired[at], stored[at].as_ref(), trusted));
+        let webhooks = [(Webhook::Mutate, 0), (Webhook::Validate, 1)].map(|(of, at)| {
+            stored_webhook(of, &desired[at], stored[at].as_ref(), |bundle| match served.as_str() {
+                // A certificate for a URL may have a public authority.
+                "" => self.0.options.webhook_url.is_some() || !pem_of(bundle).is_empty(),
+                served => fingerprints(&pem_of(bundle)).iter().any(|id| id == served),
+            })
+        });
         let mut coverage = coverage(policies, resources, calls, &webhooks);
         let absent = without_crd(&coverage);
         self.0.metrics.resources_without_crd(absent.len());

@@ -104,15 +104,15 @@ impl Observed {
     /// between, so it is no measure of the age of a Lease.
     fn observe<'l>(&mut self, leases: &'l [Lease], is_beat: bool) -> Vec<(&'l Lease, u32)> {
         let known = std::mem::take(&mut self.0);
-        let unchanged = |lease: &Lease| match known.get(&lease.name) {
-            Some((version, count)) if *version == lease.version => count + u32::from(is_beat),
-            _ => 0,
-        };
-        let counted: Vec<(&Lease, u32)> =
-            leases.iter().map(|lease| (lease, unchanged(lease))).collect();
-        let entry =
-            |(lease, count): &(&Lease, u32)| (lease.name.clone(), (lease.version.clone(), *count));
-        self.0 = counted.iter().map(entry).collect();
+        let mut counted = Vec::with_capacity(leases.len());
+        for lease in leases {
+            let unchanged = match known.get(&lease.name) {
+                Some((version, count)) if *version == lease.version => count + u32::from(is_beat),
+                _ => 0,
+            };
+            self.0.insert(lease.name.clone(), (lease.version.clone(), unchanged));
+            counted.push((lease, unchanged));
+        }
         counted
     }
 }

@@ -18,7 +18,7 @@ use statusgate_cluster::manifests::crds::{GROUP, plural};
 use statusgate_core::admit::Reply;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::model::{Operation, Subject, shortened};
-use statusgate_core::policy::{Diagnostic, Diagnostics, Policy, PolicySet, Source};
+use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 use statusgate_core::wire::{AdmissionRequest, depth_of, respond_about_document};
 use statusgate_server::telemetry::lines::last_boundary;
 use statusgate_server::{DocumentReview, PolicyStore};
@@ -126,20 +126,19 @@ fn conflicts(set: &PolicySet, id: &DocumentId, files: &[Source]) -> Vec<String> 
         return Vec::new();
     }
     let own = set.conflicts(Some(&id.name)).into_iter();
-    let in_files = PolicySet::compile(files).ok();
-    let in_file = |policy: &Policy| {
-        in_files.as_ref().is_some_and(|files| files.names().any(|name| *name == *policy.name))
-    };
-    own.map(|conflict| warning(&conflict_message(&conflict, !in_file(conflict.owner)))).collect()
+    let compiled = PolicySet::compile(files).ok();
+    let in_files: Vec<&str> = compiled.iter().flat_map(PolicySet::names).collect();
+    let messages = own.map(|of| conflict_message(&of, !in_files.contains(&of.owner.name.as_str())));
+    messages.map(|message| warning(&message)).collect()
 }
 
 /// What keeps a document out of use until other documents change.
 fn unresolved(mistakes: &Diagnostics) -> Vec<String> {
-    let one = |mistake: &Diagnostic| {
+    let warnings = mistakes.list().iter().map(|mistake| {
         let (document, line, _) = mistakes.place(mistake);
         warning(&format!("not in use yet: {} ({document}:{line})", mistake.message))
-    };
-    mistakes.list().iter().map(one).collect()
+    });
+    warnings.collect()
 }
 
 fn warning(text: &str) -> String {

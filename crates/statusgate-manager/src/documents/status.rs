@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::{Documents, SharedRegistry};
 use crate::conditions::{Condition, Registered};
 use crate::context::{Context, Trouble};
-use crate::registry::{DocumentId, Entry};
+use crate::registry::DocumentId;
 use crate::writes::{View, Write};
 use statusgate_cluster::{ClusterError, StatusTarget};
 
@@ -137,8 +137,7 @@ impl StatusWriter {
             coverage: coverage.as_ref(),
         };
         let is_late = self.read.elapsed() >= UNREAD;
-        let is_stored = |entry: &Entry| entry.latest.is_some();
-        self.written.retain(|id, _| registry.get(id).is_some_and(is_stored));
+        self.written.retain(|id, _| registry.get(id).is_some_and(|entry| entry.latest.is_some()));
         let mut jobs = Vec::new();
         for (id, entry) in registry.entries() {
             let Some(latest) = &entry.latest else { continue };
