@@ -209,18 +209,17 @@ impl Opening {
         let mut server = JoinSet::new();
         server.spawn(async move {
             let listened = async { while listening.join_next().await.is_some() {} };
-            let entered = |stage| {
+            let run = lifecycle.run(signals, listened, grace, drain_timeout, |stage| {
                 if stage == Stage::Unready {
                     readiness.block("shutting down");
                 }
                 tracing::info!(?stage, "shutting down");
-            };
-            let end = lifecycle.run(signals, listened, grace, drain_timeout, entered).await;
+            });
+            let end = run.await;
             watching.shutdown().await;
             if let Some(traces) = traces {
                 // It blocks, and the runtime has to send the requests.
-                let shutdown = move || traces.shutdown_with_timeout(EXPORT_TIMEOUT);
-                let _ = spawn_blocking(shutdown).await;
+                let _ = spawn_blocking(move || traces.shutdown_with_timeout(EXPORT_TIMEOUT)).await;
             }
             probes.close().await;
             end

@@ -47,10 +47,10 @@ pub(super) struct Handler {
 pub(super) fn router(handler: Arc<Handler>) -> Router {
     let mut router = Router::new();
     for webhook in Webhook::ALL {
-        let answer = move |State(handler): State<Arc<Handler>>, request: Request| {
+        let answer = any(move |State(handler): State<Arc<Handler>>, request: Request| {
             review(handler, webhook, request)
-        };
-        router = router.route(webhook.path(), any(answer));
+        });
+        router = router.route(webhook.path(), answer);
     }
     let router = router.route("/documents", any(documents));
     router.fallback(async || Rejection::NotFound).with_state(handler)

@@ -85,12 +85,12 @@ fn read_path(path: &Path, recursive: bool, exclude: &[Glob], hint: &str) -> Vec<
     }
     let depth = if recursive { usize::MAX } else { 1 };
     let entries = WalkDir::new(path).min_depth(1).max_depth(depth).sort_by_file_name();
-    let is_wanted = |entry: &DirEntry| {
+    let wanted = entries.into_iter().filter_entry(|entry| {
         let name = entry.file_name().as_encoded_bytes();
         let is_hidden = name.starts_with(b".") || name.starts_with(b"kustomization.");
         entry.depth() == 0 || !(is_hidden || is_excluded(entry.path(), exclude))
-    };
-    let read = entries.into_iter().filter_entry(is_wanted).filter_map(|entry| match entry {
+    });
+    let read = wanted.filter_map(|entry| match entry {
         // One folder without permission must not hide its neighbors.
         Err(error) => {
             let at = error.path().unwrap_or(path).display().to_string();

@@ -129,9 +129,8 @@ fn targets(filter: &str) -> Result<Targets, LogError> {
         source,
     };
     // `Targets` reads `debgu` as a target, and would disable everything else. An empty text is a level.
-    let level_or_pair =
-        |part: &str| part.contains('=') || !part.is_empty() && part.parse::<LevelFilter>().is_ok();
-    if !filter.split(',').all(level_or_pair) {
+    let mut levels = filter.split(',').filter(|part| !part.contains('='));
+    if levels.any(|level| level.is_empty() || level.parse::<LevelFilter>().is_err()) {
         return Err(broken(None));
     }
     match filter.parse::<LevelFilter>() {

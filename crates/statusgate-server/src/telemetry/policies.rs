@@ -168,8 +168,7 @@ impl Store {
     pub(super) fn load<'n>(&self, policies: impl Iterator<Item = Declared<'n>>) -> Counters {
         let mut loaded = self.lock();
         let mut before = std::mem::take(&mut loaded.policies);
-        let mut load = |policy: Declared<'n>| loaded.load(before.remove(policy.name), policy);
-        let counters = policies.map(&mut load).collect();
+        let counters = policies.map(|of| loaded.load(before.remove(of.name), of)).collect();
         loaded.lists.retain(|list| Arc::strong_count(list) > 1);
         Counters(counters)
     }

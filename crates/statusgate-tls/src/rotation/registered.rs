@@ -32,8 +32,8 @@ impl Registered {
             Some([first, others @ ..]) => {
                 let everywhere =
                     first.iter().filter(|id| others.iter().all(|bundle| bundle.contains(id)));
-                let since = |id: &String| known.get(id).copied().unwrap_or(uptime);
-                Self::Everywhere(everywhere.map(|id| (id.clone(), since(id))).collect())
+                let since = everywhere.map(|id| (id.clone(), *known.get(id).unwrap_or(&uptime)));
+                Self::Everywhere(since.collect())
             }
         };
     }

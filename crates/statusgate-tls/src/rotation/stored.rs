@@ -207,8 +207,8 @@ pub fn fingerprints(bundle: &str) -> Vec<String> {
 }
 
 fn authority(der: &[u8]) -> Result<Authority, CertificateError> {
-    let unreadable = || CertificateError::new("a certificate in ca.crt is not readable X.509");
-    let validity = Validity::of(der).ok_or_else(unreadable)?;
+    let validity = Validity::of(der)
+        .ok_or_else(|| CertificateError::new("a certificate in ca.crt is not readable X.509"))?;
     Ok(Authority { id: fingerprint(der), validity })
 }
 
