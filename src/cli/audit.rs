@@ -16,10 +16,7 @@ use super::output::stdout;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use statusgate_cluster::Target;
-use statusgate_cluster::audit::{
-    AuditError, Findings, Judged, Plan, ReportCounts, Store, audit, json,
-};
+use statusgate_cluster::audit::{AuditError, Findings, Plan, ReportCounts, Store, audit, json};
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
@@ -108,7 +105,8 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let total = survey.count(&plan.query).await;
     let mut progress = Progress::new("audit", total);
     let mut printed = Ok(());
-    let mut on_object = |target: &Target, judged: &Judged<'_>| {
+    let (cluster, targets) = (&survey.cluster, &survey.targets);
+    let findings = audit(cluster, policies, &plan, targets, &mut |target, judged| {
         if args.output == Output::Json && printed.is_ok() {
             let line = json::object(policies, target, judged);
             let result = progress.aside(|| writeln!(io::stdout(), "{line}"));
@@ -118,8 +116,8 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
         progress.advance(1);
         progress.tick(|| target.name());
         Ok(())
-    };
-    let findings = audit(&survey.cluster, policies, &plan, &survey.targets, &mut on_object).await;
+    })
+    .await;
     progress.finish();
     let findings = match findings {
         Err(AuditError::Report(error)) => return Err(error).context(NO_REPORT),
@@ -164,10 +162,9 @@ fn print(args: &Args, findings: &Findings) -> io::Result<()> {
 
 impl Args {
     fn plan(&self, older_than: Option<Duration>) -> Plan {
-        let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
         Plan {
             query: self.on.selection.query(),
-            older_than: older_than.map(seconds),
+            older_than: older_than.map(|of| i64::try_from(of.as_secs()).unwrap_or(i64::MAX)),
             examples: self.examples.into(),
             reports: self.write || self.output == Output::PolicyReport,
             clock: time::clock,

@@ -201,10 +201,9 @@ fn content(args: &Args, now: Timestamp) -> anyhow::Result<(Option<Bundle>, Optio
     leaf.reject_foreign(folder, "tls", LEAF_NAME)?;
     let authority = match ca.both() {
         Some((certificate, key)) if ends_after(certificate, now) => {
-            let error = || {
+            Some(Authority::from_pem(certificate, key).with_context(|| {
                 format!("failed to use the CA in {}; --force creates a new one", folder.display())
-            };
-            Some(Authority::from_pem(certificate, key).with_context(error)?)
+            })?)
         }
         _ => None,
     };

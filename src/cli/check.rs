@@ -276,8 +276,8 @@ impl<'d> Bench<'d> {
         let served = self.plurals.served(manifest.identity, self.policies);
         let subject = request.subject(self.policies, served);
         let entry = ObjectEntry::of(manifest, self.policies, subject.as_ref());
-        let is_unchanged = || status(manifest) == old.as_ref().and_then(status);
-        if recorded.is_some() && subject.is_ok() && entry.policies.is_empty() && is_unchanged() {
+        let is_unselected = recorded.is_some() && subject.is_ok() && entry.policies.is_empty();
+        if is_unselected && status(manifest) == old.as_ref().and_then(status) {
             return None;
         }
         self.stored += usize::from(old.is_some());
@@ -316,11 +316,11 @@ impl<'d> Bench<'d> {
             return self.old.get(&key(manifest)).copied();
         }
         // An object that was deleted and created again is another one.
-        let is_same = |old: &Manifest<'_>| match (uid(old), uid(manifest)) {
+        let known = self.old.insert(key(manifest), *manifest);
+        known.filter(|old| match (uid(old), uid(manifest)) {
             (Some(old), Some(new)) => old == new,
             _ => true,
-        };
-        self.old.insert(key(manifest), *manifest).filter(is_same)
+        })
     }
 
     /// A status write without its object.

@@ -74,8 +74,8 @@ impl Selection {
         }
         let names = || self.resources.iter().chain(&self.kinds);
         for name in names() {
-            let named = |target: &Target| is_named(name, target);
-            if !targets.iter().any(named) && !wrong().any(|gap| is_of(name, gap)) {
+            let is_selected = targets.iter().any(|target| is_named(name, target));
+            if !is_selected && !wrong().any(|gap| is_of(name, gap)) {
                 let known: Vec<String> = targets.iter().map(Target::name).collect();
                 bail!(
                     "no policy selects {name} in this cluster; selected are {}",

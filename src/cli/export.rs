@@ -147,10 +147,8 @@ impl HealthArgs {
         let mut kinds: Vec<CustomResource> = Vec::new();
         for manifest in manifests.iter() {
             let new = CustomResource::of_object(manifest.identity, policies);
-            let is_same = |known: &&mut CustomResource| {
-                (&known.group, &known.kind) == (&new.group, &new.kind)
-            };
-            let Some(known) = kinds.iter_mut().find(is_same) else {
+            let mut of_group = kinds.iter_mut().filter(|known| known.group == new.group);
+            let Some(known) = of_group.find(|known| known.kind == new.kind) else {
                 kinds.push(new);
                 continue;
             };

@@ -53,8 +53,8 @@ type FindingKey = (String, String, String, String);
 
 fn key_of(api_version: &str, kind: &str, rule: &str, field: &str) -> FindingKey {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let is_index = |name: &&str| name.bytes().all(|byte| byte.is_ascii_digit());
-    let names = field.split(['[', ']']).filter(|name| !is_index(name));
+    // All items of a list have one key.
+    let names = field.split(['[', ']']).filter(|of| !of.bytes().all(|byte| byte.is_ascii_digit()));
     (group.to_owned(), kind.to_owned(), rule.to_owned(), names.collect::<Vec<_>>().join("["))
 }
 

@@ -120,8 +120,8 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
     };
     let names = named.into_iter().chain(policies.given_names());
     let conventions = names.map(|name| lint::lint(&policies, name)).collect::<Result<_, _>>()?;
-    let lint_policy = |policy| lint::lint_policy(&policies, policy);
-    Ok(Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() })
+    let linted = policies.policies().iter().map(|policy| lint::lint_policy(&policies, policy));
+    Ok(Found { conventions, policies: linted.collect() })
 }
 
 /// A custom resource and the versions that its CustomResourceDefinition defines.

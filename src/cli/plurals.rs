@@ -10,7 +10,7 @@ use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_core::language::plural_of_kind;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::request::Served;
-use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, one_line, reason};
+use statusgate_core::source::{Diagnostic, Identity, Manifests, one_line, reason};
 use statusgate_server::files;
 
 /// The plurals of kinds: from CRDs, otherwise guessed.
@@ -23,9 +23,8 @@ pub(super) struct Plurals {
 impl Plurals {
     /// The plurals of CRDs.
     pub(super) fn of(resources: Vec<CustomResource>) -> Self {
-        let key = |resource: &CustomResource| (resource.group.clone(), resource.kind.clone());
-        let known = resources.into_iter().map(|resource| (key(&resource), resource)).collect();
-        Self { known }
+        let known = resources.into_iter().map(|of| ((of.group.clone(), of.kind.clone()), of));
+        Self { known: known.collect() }
     }
 
     /// How the kind of an object is served: by its CRD, otherwise as guessed.
@@ -88,11 +87,8 @@ fn custom_resources<T>(
     of: impl Fn(CustomResource, &str) -> T,
 ) -> (Vec<T>, Vec<Diagnostic>) {
     let (mut resources, mut mistakes) = (Vec::new(), Vec::new());
-    let is_crd = |manifest: &Manifest<'_>| {
-        manifest.identity.kind == "CustomResourceDefinition"
-            && manifest.identity.group() == "apiextensions.k8s.io"
-    };
-    for manifest in manifests.iter().filter(is_crd) {
+    let crds = manifests.iter().filter(|of| of.identity.kind == "CustomResourceDefinition");
+    for manifest in crds.filter(|of| of.identity.group() == "apiextensions.k8s.io") {
         match CustomResource::read(manifest.text.as_bytes()) {
             Ok(resource) => resources.push(of(resource, manifest.text)),
             Err(error) => {

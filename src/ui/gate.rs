@@ -53,12 +53,11 @@ impl Gate {
             let message = format!("unexpected host; open {}\n", self.url());
             return Err((StatusCode::FORBIDDEN, message));
         }
-        let is_same = |origin: &str| {
-            origin
-                .split_once("://")
-                .is_some_and(|(scheme, of)| scheme.starts_with("http") && of == host)
-        };
-        if header(ORIGIN).is_some_and(|origin| !is_same(origin)) {
+        let is_foreign = header(ORIGIN).is_some_and(|origin| match origin.split_once("://") {
+            Some((scheme, of)) => !scheme.starts_with("http") || of != host,
+            None => true,
+        });
+        if is_foreign {
             return Err((StatusCode::FORBIDDEN, "a request of another site\n".to_owned()));
         }
         let Some(token) = &self.token else { return Ok(()) };

@@ -92,16 +92,15 @@ fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
 
 /// The number of objects by health; of those that are not current, one with its reason.
 fn health(row: &Row) -> String {
-    let of_health = |health: &HealthStatus| {
+    let lines = HealthStatus::WORST_FIRST.iter().filter_map(|health| {
         let (count, Reason { path, reason }) = row.health.get(health)?;
         let count = format!("{} {count}", health.name());
         Some(match health {
             HealthStatus::Current => count,
             _ => format!("{count} ({path}: {})", one_line(reason)),
         })
-    };
-    let lines: Vec<String> = HealthStatus::WORST_FIRST.iter().filter_map(of_health).collect();
-    lines.join("\n")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
@@ -124,10 +123,10 @@ fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
 
 /// The rules with findings: the worst action first, then the most objects.
 fn rules<'r>(rows: &[&'r Row]) -> Vec<(&'r Row, &'r str, Action, &'r RuleSums)> {
-    let of_row = |row: &'r Row| {
+    let all = rows.iter().flat_map(|&row| {
         row.rules.iter().map(move |((rule, action), sums)| (row, rule.as_str(), *action, sums))
-    };
-    let mut rules: Vec<_> = rows.iter().flat_map(|row| of_row(row)).collect();
+    });
+    let mut rules: Vec<_> = all.collect();
     rules.sort_by_key(|(_, _, action, sums)| std::cmp::Reverse((*action, sums.objects)));
     rules
 }

@@ -17,7 +17,7 @@ use statusgate_core::causes::with_causes;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 use statusgate_server::telemetry::logs::{self, Format, Logs};
-use statusgate_server::telemetry::{AuditGauge, AuditMetrics, GaugeLabels};
+use statusgate_server::telemetry::{AuditGauge, AuditMetrics};
 use statusgate_server::{ProbePort, Readiness};
 
 /// Audits until a signal arrives.
@@ -92,13 +92,13 @@ impl Watch<'_> {
     async fn try_pass(&mut self) -> anyhow::Result<()> {
         let start = Instant::now();
         let plan = self.args.plan(Some(self.args.older_than.unwrap_or(LASTING)));
-        let report = |found: &[CheckResult]| {
-            log_gaps(&self.gaps, found);
-            self.gaps = found.to_vec();
-        };
         let SurveyArgs { connection, selection, .. } = &self.args.on;
         let cluster = connection.open().await?;
-        let survey = Survey::of(cluster, &self.policies, selection, report).await?;
+        let survey = Survey::of(cluster, &self.policies, selection, |found: &[CheckResult]| {
+            log_gaps(&self.gaps, found);
+            self.gaps = found.to_vec();
+        })
+        .await?;
         let Survey { cluster, targets, .. } = &survey;
         let findings = audit(cluster, &self.policies, &plan, targets, &mut |_, _| Ok(())).await?;
         let unlisted = unlisted(&findings, &survey);
@@ -178,15 +178,14 @@ fn gauges(
 ) -> Vec<AuditGauge> {
     let rows = complete(findings);
     let gauge = |name, help, values: for<'r> fn(&'r Row) -> Values<'r>| {
-        let of_row = |row: &&Row| -> Vec<(GaugeLabels, u64)> {
+        let values = rows.iter().flat_map(|row| {
             let of = [("policy", row.policy.clone()), ("resource", row.target.name())];
-            let with = |more: Vec<(&'static str, &str)>| {
+            values(row).into_iter().map(move |(more, value)| {
                 let more = more.into_iter().map(|(name, value)| (name, value.to_owned()));
-                of.iter().cloned().chain(more).collect()
-            };
-            values(row).into_iter().map(|(more, value)| (with(more), value)).collect()
-        };
-        AuditGauge { name, help, values: rows.iter().flat_map(of_row).collect() }
+                (of.iter().cloned().chain(more).collect(), value)
+            })
+        });
+        AuditGauge { name, help, values: values.collect() }
     };
     // Including zeros: alerts need them.
     let gaps = ["served", "subresource", "api-group"].map(|id| {
@@ -202,14 +201,16 @@ fn gauges(
             health.map(|(health, (count, _))| (vec![("health", health.name())], *count)).collect()
         }),
         gauge("conditions", "Conditions by type and status", |row| {
-            let labels = |kind, status| vec![("type", kind), ("status", status)];
-            let conditions = row.conditions.iter();
-            conditions.map(|((kind, status), count)| (labels(&**kind, *status), *count)).collect()
+            let conditions = row.conditions.iter().map(|((kind, status), count)| {
+                (vec![("type", &**kind), ("status", *status)], *count)
+            });
+            conditions.collect()
         }),
         gauge("findings", "Objects with a finding, by rule and action", |row| {
-            let labels = |rule, action| vec![("rule", rule), ("action", action)];
-            let rules = row.rules.iter();
-            rules.map(|((rule, of), sums)| (labels(&**rule, of.label()), sums.objects)).collect()
+            let rules = row.rules.iter().map(|((rule, action), sums)| {
+                (vec![("rule", &**rule), ("action", action.label())], sums.objects)
+            });
+            rules.collect()
         }),
         gauge("disagreements", "Objects with a disagreement, new or not", |row| {
             vec![(Vec::new(), row.disagreements)]

@@ -77,9 +77,8 @@ fn rule(id: &str, action: Action, policies: &PolicySet) -> Value {
     let name = id.split_once('/').map_or(id, |(name, _)| name);
     let convention = policies.conventions().get(name);
     let explained = convention.and_then(|convention| RuleText::of_convention(convention, id));
-    let of_policy = |policy| RuleText::of_policy(policy, id);
-    let of_policies = || policies.policies().iter().find_map(of_policy);
-    let Some(explained) = explained.or_else(of_policies) else { return rule };
+    let mut of_policies = policies.policies().iter().filter_map(|of| RuleText::of_policy(of, id));
+    let Some(explained) = explained.or_else(|| of_policies.next()) else { return rule };
     if PolicySet::built_in_names().any(|known| known == name) {
         let page = format!("{}/docs/conventions/{name}.md", env!("CARGO_PKG_HOMEPAGE"));
         rule["helpUri"] = page.into();

@@ -23,8 +23,8 @@ struct Row<'r> {
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut rows: BTreeMap<(&str, Action), Row<'_>> = BTreeMap::new();
     for (object, Found { rule, action, .. }, place) in report.findings() {
-        let first = || Row { findings: 0, objects: 1, example: (object, place), last: object };
-        let row = rows.entry((rule, *action)).or_insert_with(first);
+        let first = Row { findings: 0, objects: 1, example: (object, place), last: object };
+        let row = rows.entry((rule, *action)).or_insert(first);
         row.findings += 1;
         if !std::ptr::eq(row.last, object) {
             row.objects += 1;

@@ -72,21 +72,20 @@ pub(super) fn read(
     let at = At::root(&node, problems);
     let now = now.and_then(|text| read_time(&text, at.key("now"))).unwrap_or(LATE);
     let mut names = HashSet::new();
-    let read = |(index, case): (usize, suite::Case)| {
+    let read = cases.into_iter().enumerate().filter_map(|(index, case)| {
         let at = at.key("cases").item(index);
         if !names.insert(case.name.clone()) {
             at.key("name").report(format!("there is a case \"{}\" already", case.name));
         }
         read_case(case, &json["cases"][index], now, at)
-    };
-    let cases = cases.into_iter().enumerate().filter_map(read).collect();
+    });
     let policies = policies.map(|paths| paths.0).unwrap_or_default();
     let place = node.member("policies").or_else(|| node.member("convention")).unwrap_or(&node);
     Some(Suite {
         policies: policies.into_iter().map(|path| folder.join(path)).collect(),
         convention,
         place: place.span.clone(),
-        cases,
+        cases: read.collect(),
     })
 }
 

@@ -115,15 +115,15 @@ fn precision(expected: &ExpectedFinding) -> usize {
 
 fn diff(expected: &str, found: &str) -> Vec<String> {
     let diff = TextDiff::from_lines(expected, found);
-    let line = |change: similar::Change<&str>| {
+    let lines = diff.iter_all_changes().map(|change| {
         let sign = match change.tag() {
             ChangeTag::Delete => '-',
             ChangeTag::Insert => '+',
             ChangeTag::Equal => ' ',
         };
         format!("{sign} {}", change.value().trim_end_matches('\n'))
-    };
-    diff.iter_all_changes().map(line).collect()
+    });
+    lines.collect()
 }
 
 #[cfg(test)]

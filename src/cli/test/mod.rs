@@ -190,8 +190,8 @@ impl Bench {
     fn run(&mut self, file: &Source, suite: &Suite, filter: Option<&str>) {
         let Some(policies) = self.load(suite) else { return };
         let known = rule_ids(&policies);
-        let wanted = |case: &&Case| filter.is_none_or(|filter| case.written.name.contains(filter));
-        for case in suite.cases.iter().filter(wanted) {
+        let part = filter.unwrap_or_default();
+        for case in suite.cases.iter().filter(|case| case.written.name.contains(part)) {
             let unknown = unknown_rules(case, &known);
             if !unknown.is_empty() {
                 self.mistakes.extend(unknown);
@@ -234,7 +234,7 @@ impl Bench {
     }
 
     fn write_json(&self, wrong: &Diagnostics, out: &mut impl Write) -> io::Result<()> {
-        let case = |Tried { place, name, differences }: &Tried| {
+        let tried = self.tried.iter().map(|Tried { place, name, differences }| {
             let differences =
                 differences.iter().map(|of| (of.part.to_owned(), of.lines.clone().into()));
             json!({
@@ -244,7 +244,7 @@ impl Bench {
                 "passed": differences.len() == 0,
                 "differences": differences.collect::<Map<_, _>>(),
             })
-        };
+        });
         // Errors of files, cases and policies.
         let mut mistakes: Vec<Value> = self.unread.iter().map(|mistake| json!(mistake)).collect();
         mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
@@ -255,7 +255,7 @@ impl Bench {
         let passed = cases - failed;
         let summary =
             json!({"cases": cases, "passed": passed, "failed": failed, "mistakes": mistakes.len()});
-        let cases: Value = self.tried.iter().map(case).collect();
+        let cases: Value = tried.collect();
         writeln!(out, "{:#}", json!({"cases": cases, "mistakes": mistakes, "summary": summary}))
     }
 
@@ -344,10 +344,9 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
     if review.policies.is_empty() && operation.is_none() && subresource.is_none() {
         return Err(format!("no policy selects this {}: nothing is tested", case.identity.kind));
     }
-    let written = || {
+    let status = review.status.clone().or_else(|| {
         let mut object: Value = serde_json::from_str(&case.object).ok()?;
         object.get_mut("status").map(Value::take)
-    };
-    let status = review.status.clone().or_else(written);
+    });
     Ok(compare(expect, case.patch.as_deref(), &review, status.as_ref()))
 }

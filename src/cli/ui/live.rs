@@ -14,9 +14,9 @@ use super::super::survey::Survey;
 use super::super::time;
 use super::Args;
 use crate::ui::OfCluster;
-use statusgate_cluster::audit::{Judge, Judged, Plan, audit, json};
+use statusgate_cluster::audit::{Judge, Plan, audit, json};
 use statusgate_cluster::doctor::Examination;
-use statusgate_cluster::{Patience, StoredDocument, Target};
+use statusgate_cluster::{Patience, StoredDocument};
 use statusgate_core::causes::with_causes;
 
 /// The cluster that `ui` shows.
@@ -142,7 +142,8 @@ impl Live {
             Plan { query, older_than: None, examples: 0, reports: false, clock: time::clock };
         let total = survey.count(&plan.query).await;
         let (mut objects, mut left_out) = (Vec::new(), 0);
-        let mut on_object = |target: &Target, judged: &Judged<'_>| {
+        let (cluster, targets) = (&survey.cluster, &survey.targets);
+        let findings = audit(cluster, policies, &plan, targets, &mut |target, judged| {
             if objects.len() < MAX_OBJECTS {
                 objects.push(json::object(policies, target, judged).to_string());
             } else {
@@ -151,9 +152,8 @@ impl Live {
             let done = objects.len() as u64 + left_out;
             self.state().running = Some(Progress { done, total, kind: target.kind.clone() });
             Ok(())
-        };
-        let (cluster, targets) = (&survey.cluster, &survey.targets);
-        let findings = audit(cluster, policies, &plan, targets, &mut on_object).await?;
+        })
+        .await?;
         let of_server = findings.failures.iter().find(|error| error.is_of_the_server());
         // A part of the objects is better than nothing, but not better than an earlier result.
         if let Some(error) = of_server.filter(|_| self.state().number > 0) {
