@@ -97,7 +97,8 @@ test-arm64: ## build the release for arm64 and run it in an emulator; not part o
 	hack/arm64-test.sh
 
 .PHONY: lint
-lint: format deny ## check formatting, dependencies, and run clippy, with warnings as errors
+lint: format deny ## check formatting, dependencies and idiom, and run clippy, with warnings as errors
+	hack/idiom.sh
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 .PHONY: tools
