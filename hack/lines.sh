@@ -26,7 +26,7 @@ find src crates/*/src tests -name '*.rs' -print0 | sort -z | xargs -0 awk '
     /^[ \t]*$/ && !in_tests && !in_module { next }
     # rustfmt puts the end of a top-level module into the first column.
     /^#\[cfg\(test\)\]/ { attribute = 1 }
-    attribute && /^mod .*\{$/ { in_module = 1 }
+    attribute && /^(pub(\([a-z]+\))? )?mod .*\{$/ { in_module = 1 }
     { kind = in_tests || attribute || in_module ? "tests" : /^[ \t]*\/\// ? "comments" : "code" }
     attribute && /^(const|fn|impl|mod|static|struct|use) / { attribute = 0 }
     in_module && /^}/ { in_module = 0 }

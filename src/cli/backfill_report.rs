@@ -151,8 +151,8 @@ fn json_line(target: &Target, report: &ObjectReport, policies: &[&str], dry_run:
         Outcome::Patched if dry_run => ("toPatch", None),
         Outcome::Patched => ("patched", None),
         Outcome::Unchanged => ("unchanged", None),
-        Outcome::Deleted => ("gone", None),
-        Outcome::Rejected(reason) => ("refused", Some(reason)),
+        Outcome::Deleted => ("deleted", None),
+        Outcome::Rejected(reason) => ("rejected", Some(reason)),
         Outcome::Failed(reason) => ("failed", Some(reason)),
     };
     let mut line = json!({
@@ -221,7 +221,7 @@ mod tests {
         let line = json_line(&target("foos", "Foo"), &report, &["p"], false);
         assert_eq!(
             serde_json::from_str::<Value>(&line).unwrap(),
-            json!({"outcome": "refused", "reason": "no", "policies": ["p"], "apiVersion": "a.io/v1",
+            json!({"outcome": "rejected", "reason": "no", "policies": ["p"], "apiVersion": "a.io/v1",
                 "kind": "Foo", "namespace": "n", "name": "one", "uid": "u", "conflicts": 1,
                 "changes": []})
         );

@@ -1,12 +1,7 @@
 //! The server: real sockets with TLS, limits, reloads, shutdown and traces. The tests of `program` run the program; the others
 //! run the server in this process.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "tests, and their helpers too"
-)]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests, and their helpers too")]
 
 #[path = "../support/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part of it")]

@@ -220,7 +220,7 @@ fn gauges(
             "Objects with a disagreement that persists for longer than --older-than",
             |row| vec![(Vec::new(), row.lasting)],
         ),
-        gauge("to_fill_in", "Objects that backfill would change", |row| {
+        gauge("to_backfill", "Objects that backfill would change", |row| {
             vec![(Vec::new(), row.backfill)]
         }),
         AuditGauge {

@@ -20,7 +20,7 @@ const FILTERS = {
   phase: (object, value) => object.phase === value,
   rule: (object, value) => object.findings.some((found) => found.rule === value),
   finding: (object, value) => object.worst === value,
-  backfill: (object) => object.toFillIn,
+  backfill: (object) => object.toBackfill,
   text: (object, value) => object.path.includes(value),
 };
 
@@ -124,7 +124,7 @@ async function audit(element, filter) {
     show(overview,
       el("p", { class: "quiet" }, `${count(summary.objects)} objects of ${server}, judged in ${seconds.toFixed(1)} s. `,
         FINDINGS.filter((action) => summary.worst[action]).map((action) => link({ finding: action }, chip(action, summary.worst[action]))),
-        summary.toFillIn > 0 && link({ backfill: "yes" }, `to backfill ${count(summary.toFillIn)}`),
+        summary.toBackfill > 0 && link({ backfill: "yes" }, `to backfill ${count(summary.toBackfill)}`),
         summary.unjudged > 0 && link({ finding: "not judged" }, chip("not judged", summary.unjudged))),
       unreached.map((reason) => el("p", { class: "error" }, `incomplete: ${reason}`)),
       unequal.length > 0 && el("details", {}, el("summary", {}, `Resources that policies name but that are not judged (${unequal.length})`),
@@ -180,7 +180,7 @@ function progress({ done, total, kind }) {
 }
 
 /** One policy and kind. */
-function card({ policy, resource, kind, complete, objects, health, phases, worst, toFillIn }, link) {
+function card({ policy, resource, kind, complete, objects, health, phases, worst, toBackfill }, link) {
   const of = (filter) => ({ kind: resource, policy, ...filter });
   const healths = HEALTHS.filter((word) => health[word]);
   // Few of many are still visible.
@@ -197,11 +197,11 @@ function card({ policy, resource, kind, complete, objects, health, phases, worst
     el("div", {}, el("small", {}, "phases "), most.slice(0, PHASES).map(([phase, number]) => link(of({ phase }), `${phase} ${count(number)}`)),
       most.length > PHASES && el("small", {}, `and ${most.length - PHASES} more`)),
     el("div", {}, FINDINGS.filter((action) => worst[action]).map((action) => link(of({ finding: action }), chip(action, worst[action]))),
-      toFillIn > 0 && link(of({ backfill: "yes" }), `to backfill ${count(toFillIn)}`)));
+      toBackfill > 0 && link(of({ backfill: "yes" }), `to backfill ${count(toBackfill)}`)));
 }
 
 /** One object as a row. */
-function line({ worst, error, resource, namespace = "", name, path, kind, health, retried, healthReason, phase, since, findings, toFillIn }) {
+function line({ worst, error, resource, namespace = "", name, path, kind, health, retried, healthReason, phase, since, findings, toBackfill }) {
   const href = `#/cluster/object/${[resource, namespace, name].map(encodeURIComponent).join("/")}`;
   return [
     worst === "none" ? "" : badge(worst, worst === "not judged" ? "unknown" : severity(worst)),
@@ -211,7 +211,7 @@ function line({ worst, error, resource, namespace = "", name, path, kind, health
     phase === "(none)" ? "" : el("span", { class: "reason" }, phase),
     since ? el("time", { datetime: since, title: since }, age(since)) : "",
     findings.length === 0 ? "" : el("span", { class: "reason" }, [...new Set(findings.map((found) => found.rule))].join(", ")),
-    toFillIn ? "yes" : "",
+    toBackfill ? "yes" : "",
   ];
 }
 

@@ -137,7 +137,7 @@ async fn no_object_was_written_twice(
     // A write that was confirmed during a kill is in no report and needs nothing in the next run: at most
     // two objects for each writer and kill.
     assert!(reported.len() <= all && reported.len() + 2 * 16 >= all, "{} of {all}", reported.len());
-    assert_eq!(of("refused"), [""; 0]);
+    assert_eq!(of("rejected"), [""; 0]);
     assert_eq!(of("failed"), [""; 0]);
     let conflicts: u64 = lines.iter().filter_map(|line| line["conflicts"].as_u64()).sum();
     assert!(conflicts > 0, "the client came in between at least once");

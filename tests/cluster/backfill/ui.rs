@@ -91,7 +91,7 @@ fn ui_shows_the_audit_of_a_cluster_to_a_user_who_may_only_read() {
         let seen = of("seen-0");
         assert_eq!((&seen["worst"], &seen["phase"]), (&json!("Deny"), &json!("Ready")));
         assert_eq!(seen["since"], "2024-06-01T12:00:00Z");
-        assert_eq!(of("empty-0")["toFillIn"], true);
+        assert_eq!(of("empty-0")["toBackfill"], true);
         let again = page.call("audit", &json!({"have": number})).await;
         assert_eq!((&again["number"], &again["result"]), (number, &Value::Null));
 

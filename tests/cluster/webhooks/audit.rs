@@ -48,7 +48,7 @@ fn audit_judges_stored_objects_and_prints_the_worst_rules_first() {
             (json!(null), 0)
         );
         assert_eq!(
-            (&of("audit-empty")["toFillIn"], &of("audit-clean")["toFillIn"]),
+            (&of("audit-empty")["toBackfill"], &of("audit-clean")["toBackfill"]),
             (&json!(true), &json!(false))
         );
         let summary = &lines.last().unwrap()["summary"];

@@ -90,7 +90,7 @@ fn a_rule_that_some_write_satisfies_is_no_fault() {
 fn a_rule_that_lets_no_default_change_a_stored_condition_is_a_fault() {
     let rule = "has(oldSelf.status) && self.status.conditions == oldSelf.status.conditions";
     let remarks = about("metav1", &format!("expression: \"{rule}\""));
-    assert_eq!(kinds(&remarks), [Kind::PatchRefused, Kind::NotProven], "{remarks:#?}");
+    assert_eq!(kinds(&remarks), [Kind::PatchRejected, Kind::NotProven], "{remarks:#?}");
 }
 
 #[test]

@@ -213,7 +213,7 @@ backfill:
 #[test]
 fn a_default_that_removes_a_required_member_is_reported() {
     let missed = "{all: [{member: status, is: Unknown}, {member: severity, set: false}]}";
-    let fault = only(Kind::PatchRefused, &removing(missed, "{member: status, isNot: 'True'}"));
+    let fault = only(Kind::PatchRejected, &removing(missed, "{member: status, isNot: 'True'}"));
     assert_eq!(fault.rules, ["test/severity"]);
     let witness = fault.witness.unwrap();
     assert!(witness.contains("status: Unknown") && witness.contains("severity: "), "{witness}");
@@ -241,7 +241,7 @@ backfill: [{{name: first, list: /status/conditions, element: {{type: A, status: 
 
 #[test]
 fn a_default_that_the_convention_rejects_is_reported() {
-    let rules = |spec: &str| only(Kind::PatchRefused, spec).rules;
+    let rules = |spec: &str| only(Kind::PatchRejected, spec).rules;
     let of_type =
         "backfill: [{path: /status/x, value: 5}]\nfields: [{path: /status/x, type: string, id: x}]";
     assert_eq!(rules(&format!("{CONDITIONS}\n{of_type}")), ["test/x"]);
@@ -251,7 +251,7 @@ fn a_default_that_the_convention_rejects_is_reported() {
         "conditions: [{path: /status/conditions, members: {status: {enum: ['True', 'False']}}}]";
     assert_eq!(rules(&defaulting(other)), ["test/condition-status"]);
     let rule = "{id: r, path: /status/conditions, action: Deny, message: m, when: {condition: A, is: Unknown}}";
-    let fault = only(Kind::PatchRefused, &defaulting(&format!("{CONDITIONS}\nrules: [{rule}]")));
+    let fault = only(Kind::PatchRejected, &defaulting(&format!("{CONDITIONS}\nrules: [{rule}]")));
     assert_eq!(fault.rules, ["test/r"]);
     assert!(fault.witness.unwrap().contains("written: true"));
 }
@@ -308,7 +308,7 @@ fn a_default_that_a_rule_about_other_facts_refuses_is_reported() {
         let found = remarks(&spec);
         let faults: Vec<&Remark> = found.iter().filter(|remark| remark.kind.is_fault()).collect();
         assert_eq!(faults.len(), 1, "{spec}\n{found:#?}");
-        assert_eq!(faults[0].kind, Kind::PatchRefused, "{spec}");
+        assert_eq!(faults[0].kind, Kind::PatchRejected, "{spec}");
         assert!(["test/r", "test/a-reverted"].contains(&faults[0].rules[0].as_str()), "{faults:?}");
     }
 }
@@ -326,9 +326,9 @@ rules: [{{id: r, path: /status/y, action: Deny, message: m, when: {{all: [{when}
         )
     };
     let found = remarks(&spec("{phase: B}"));
-    let refused = found.iter().find(|remark| remark.kind == Kind::PatchRefused);
+    let refused = found.iter().find(|remark| remark.kind == Kind::PatchRejected);
     assert_eq!(refused.map(|remark| &*remark.rules), Some(&["test/r".to_owned()][..]));
-    assert!(remarks(&spec("{phase: A}")).iter().all(|remark| remark.kind != Kind::PatchRefused));
+    assert!(remarks(&spec("{phase: A}")).iter().all(|remark| remark.kind != Kind::PatchRejected));
     // The reason was written for the other phase.
     let reason = "phase:
   path: /status/phase

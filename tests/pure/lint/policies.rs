@@ -42,7 +42,7 @@ fn an_imposed_phase_that_a_policy_rejects_is_reported_where_it_is_imposed() {
     let found = remarks_of_policy(
         "convention: appcat, fields: [{path: /status/phase, enum: [Failed, Provisioning, Maintenance, Scaling, Degraded, Ready]}]",
     );
-    let patch = found.iter().find(|remark| remark.kind == Kind::PatchRefused).unwrap();
+    let patch = found.iter().find(|remark| remark.kind == Kind::PatchRejected).unwrap();
     assert!(patch.witness.as_ref().unwrap().contains("deletionTimestamp"), "{found:?}");
 }
 
@@ -63,7 +63,7 @@ fn a_default_that_a_policy_rejects_is_reported() {
         let found = remarks_of_policy(&format!("convention: metav1, {more}"));
         let rules: Vec<&[String]> = found.iter().map(|remark| remark.rules.as_slice()).collect();
         assert_eq!(rules, [[rule]], "{more}");
-        assert_eq!(found[0].kind, Kind::PatchRefused);
+        assert_eq!(found[0].kind, Kind::PatchRejected);
     }
     let good = "backfill: [{path: /status/tier, value: small}], owners: [{path: /status/tier, users: [biller]}]";
     assert_eq!(remarks_of_policy(&format!("convention: metav1, {good}, {tier}")), []);
@@ -76,7 +76,7 @@ fn a_member_that_a_policy_removes_and_requires_is_reported() {
          rules: [{name: noted, message: m, expression: 'self.status.conditions.all(c, has(c.note))'}]",
     );
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!((found[0].kind, found[0].rules[0].as_str()), (Kind::PatchRefused, "local/noted"));
+    assert_eq!((found[0].kind, found[0].rules[0].as_str()), (Kind::PatchRejected, "local/noted"));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn every_version_of_a_policy_is_judged() {
             policy("local", format!("convention: test, resources: {resources}, {default}"));
         let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
         assert_eq!(found.len(), 1, "{versions}");
-        assert_eq!(found[0].kind, Kind::PatchRefused);
+        assert_eq!(found[0].kind, Kind::PatchRejected);
     }
 }
 
@@ -206,7 +206,7 @@ fn a_preserved_value_that_a_rule_refuses_is_reported() {
     };
     assert_eq!(faults(""), []);
     let rules = vec!["test/r".to_owned()];
-    assert_eq!(faults(", preserve: [/status/x]"), [(Kind::PatchRefused, rules)]);
+    assert_eq!(faults(", preserve: [/status/x]"), [(Kind::PatchRejected, rules)]);
 }
 
 /// A change below a field changes the field.
@@ -254,5 +254,5 @@ fn a_default_that_a_later_version_refuses_is_reported() {
   - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}
 backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
     let kinds: Vec<Kind> = found.iter().map(|remark| remark.kind).collect();
-    assert_eq!(kinds, [Kind::PatchRefused]);
+    assert_eq!(kinds, [Kind::PatchRejected]);
 }

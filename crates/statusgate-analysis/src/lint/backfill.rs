@@ -49,7 +49,7 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
                     let rules = if counts { lint.write(&scene).undone(policies) } else { continue };
                     if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
                         let witness = Some(scene.to_yaml());
-                        remarks.push(Remark::new(Kind::PatchRefused, rules, UNDONE, witness));
+                        remarks.push(Remark::new(Kind::PatchRejected, rules, UNDONE, witness));
                     }
                 }
             }

@@ -84,7 +84,7 @@ kinds! {
     "Exclude the default phase in the `when` of the rule."
 
     /// A write is rejected only because of what the mutating webhook changes.
-    PatchRefused "patch-refused"
+    PatchRejected "patch-rejected"
     "Change the default or the imposed phase so that the rules accept it, or change the rules."
 
     /// No user may change a field. Its owners and those of a field around it, or of the same field in another

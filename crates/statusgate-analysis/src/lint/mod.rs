@@ -178,7 +178,7 @@ impl Remark {
                 _ => self.rules == other.rules && self.message == other.message,
             }
             // A rule that rejects a phase also rejects it where the webhook sets it.
-            || self.kind == Kind::PatchRefused
+            || self.kind == Kind::PatchRejected
                 && matches!(other.kind, Kind::PhaseNeverWritten | Kind::NoWayOut)
                 && self.rules.iter().all(|rule| other.rules.contains(rule))
     }

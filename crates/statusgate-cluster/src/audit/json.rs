@@ -25,7 +25,7 @@ pub fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Val
         "worst": judged.worst(),
         "findings": findings.collect::<Vec<_>>(),
         "passing": passing.collect::<Vec<_>>(),
-        "toFillIn": judged.backfill,
+        "toBackfill": judged.backfill,
     });
     if !judged.metadata.namespace.is_empty() {
         line["namespace"] = judged.metadata.namespace.as_ref().into();
@@ -56,7 +56,7 @@ pub fn summary(findings: &Findings) -> Value {
     json!({"summary": {
         "objects": objects,
         "worst": by_action(found),
-        "toFillIn": backfill,
+        "toBackfill": backfill,
         "unjudged": broken.0,
         "failures": failures.collect::<Vec<_>>(),
         "kinds": tally.worst_first().into_iter().map(row).collect::<Vec<_>>(),
@@ -85,7 +85,7 @@ fn row(row: &Row) -> Value {
         "clean": row.clean(),
         "disagreements": row.disagreements,
         "passing": row.passing(),
-        "toFillIn": row.backfill,
+        "toBackfill": row.backfill,
         "health": health.collect::<Value>(),
         "phases": row.phases,
         "conditions": conditions,
