@@ -63,15 +63,21 @@ fn a_recording_denies_nothing_and_reports_each_write_at_its_end() {
         let lines = fs::read_to_string(&recording).expect("a recording");
         let lines: Vec<Value> =
             lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        let rules: Vec<&Value> = lines
-            .iter()
-            .flat_map(|line| line["findings"].as_array().unwrap())
-            .map(|of| &of["rule"])
-            .collect();
-        assert_eq!(rules, ["appcat/phase-value"], "{}", recorder.log());
+        // An API server asks twice about a write if its cache had an older object.
+        let mut denied = 0;
+        for line in &lines {
+            let of = |object: &str| &line["request"][object]["status"]["phase"];
+            let is_new = of("object") == "ready" && of("oldObject") != "ready";
+            let findings = line["findings"].as_array().unwrap();
+            let rules: Vec<&Value> = findings.iter().map(|found| &found["rule"]).collect();
+            let expected: &[&str] = if is_new { &["appcat/phase-value"] } else { &[] };
+            assert_eq!(rules, expected, "{}", recorder.log());
+            denied += usize::from(is_new);
+        }
+        assert!(denied > 0, "{}", recorder.log());
         assert_eq!(lines.last().unwrap()["request"]["object"]["status"]["instanceNamespace"], "n");
         let by = "deny: XVSHNPostgreSQL recorded-0 by system:serviceaccount:apps:operator: status.phase: ";
-        assert_eq!(recorder.log().matches(by).count(), 1, "{}", recorder.log());
+        assert_eq!(recorder.log().matches(by).count(), denied, "{}", recorder.log());
 
         // The recording is an input of the other commands, and a report of it is a baseline.
         let report = command::run(["check", text(&recording), "-o", "json"]);
@@ -80,7 +86,7 @@ fn a_recording_denies_nothing_and_reports_each_write_at_its_end() {
         fs::write(&baseline, report.out).expect("a baseline");
         let accepted = command::run(["check", text(&recording), "--baseline", text(&baseline)]);
         assert_eq!(accepted.code, Some(0), "{accepted:?}");
-        assert!(accepted.out.contains("; 1 finding filtered out"), "{accepted:?}");
+        assert!(accepted.out.contains(" filtered out"), "{accepted:?}");
         let reviewed = command::run(["review", "--webhook", "validate", "-f", text(&recording)]);
         assert_eq!((reviewed.code, reviewed.out.lines().count()), (Some(1), lines.len()));
     });
