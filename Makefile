@@ -71,7 +71,7 @@ test-image: ## test the final stage of the Dockerfile
 .PHONY: test-sbom
 test-sbom: ## test the list of crates, and the one inside a binary of `cargo auditable`
 	@# This compiles our packages once more, and only the list is read.
-	"$$(hack/tool.sh cargo-auditable)" auditable $(BUILD) --config 'profile.test.package.statusgate-core.opt-level=0'
+	"$$(hack/tool.sh cargo-auditable)" auditable $(BUILD) $(foreach part,core analysis pages,--config 'profile.test.package.statusgate-$(part).opt-level=0')
 	hack/sbom-test.sh target/debug/statusgate
 
 .PHONY: test-browser
