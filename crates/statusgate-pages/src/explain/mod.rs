@@ -1,7 +1,7 @@
 //! A convention for people: its page, its truth table, its phase graph.
 //!
-//! The tables do not interpret the rules a second time. They are made by [`statusgate_analysis::table`], whose objects the
-//! engine judges.
+//! The tables do not interpret the rules a second time. [`statusgate_analysis::table`] builds an object for each
+//! combination of facts, and the engine judges it.
 
 pub mod data;
 mod explained;
