@@ -155,7 +155,7 @@ impl Args {
         let mut pages = cluster.pages(target, &query);
         let mut names = Vec::new();
         while let Some(page) = pages.next().await? {
-            for text in page.items()? {
+            for text in page.items() {
                 names.push(Object::parse(text)?.metadata.name.into_owned());
             }
         }

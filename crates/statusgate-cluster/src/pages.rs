@@ -1,9 +1,12 @@
 //! Paged lists. A page is the received text, split into objects without parsing them.
 
+use std::ops::Range;
+
 use hyper::body::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
@@ -51,7 +54,9 @@ pub(super) type Load = JoinHandle<(Pages, Result<Option<Page>, ClusterError>)>;
 /// One page as received.
 #[derive(Clone, Debug)]
 pub struct Page {
-    body: Bytes,
+    text: String,
+    /// Where the objects lie in the text.
+    items: Vec<Range<usize>>,
     /// The number of objects on later pages, if the server reports it. It does not with a selector.
     pub remaining: Option<u64>,
 }
@@ -92,8 +97,7 @@ impl Cluster {
         // Only the progress needs the number.
         let mut pages = Pages { patience: Patience::SHORT, ..self.pages(target, &first) };
         let Some(page) = pages.next().await? else { return Ok(Some(0)) };
-        let items = page.items().map_err(|source| target.bad_list(source))?.len() as u64;
-        Ok(Some(items + page.remaining.unwrap_or_default()))
+        Ok(Some(page.items.len() as u64 + page.remaining.unwrap_or_default()))
     }
 
     /// Whether the CRD of a target was deleted. A 404 of its objects is no proof: for some moments
@@ -164,11 +168,9 @@ impl Pages {
             let Some(token) = &self.token else { return Ok(None) };
             let path = self.path(&[("limit", &self.limit.to_string()), ("continue", token)]);
             let reply = self.cluster.send(&Call::get(&path)).await;
-            match &reply {
-                Ok(answer) if answer.status < 300 => {
-                    return self.page(answer.body.clone()).map(Some);
-                }
-                Ok(answer) if answer.status == 410 && !token.is_empty() => {
+            match reply {
+                Ok(answer) if answer.status < 300 => return self.page(answer.body).map(Some),
+                Ok(ref answer) if answer.status == 410 && !token.is_empty() => {
                     let metadata = answer.to_status().metadata.unwrap_or_default();
                     self.token = Some(metadata.continue_.unwrap_or_default());
                     self.restarts += 1;
@@ -176,7 +178,7 @@ impl Pages {
                         continue;
                     }
                 }
-                Ok(answer)
+                Ok(ref answer)
                     if answer.status == 404 && self.cluster.is_removed(&self.target).await =>
                 {
                     return Err(ClusterError::KindRemoved { resource: self.target.name() });
@@ -191,25 +193,23 @@ impl Pages {
     }
 
     fn page(&mut self, body: Bytes) -> Result<Page, ClusterError> {
-        let List { metadata, .. } =
-            serde_json::from_slice(&body).map_err(|source| self.target.bad_list(source))?;
-        let ListMeta { continue_, remaining_item_count, .. } = metadata;
-        let remaining = remaining_item_count.and_then(|count| u64::try_from(count).ok());
+        let (page, token) =
+            Page::read(body.into()).map_err(|source| self.target.bad_list(source))?;
         self.little = self.token.as_ref().is_some_and(String::is_empty)
-            && remaining.is_some_and(|count| {
+            && page.remaining.is_some_and(|count| {
                 // An estimate: later objects may be larger. `all` limits the response.
-                let bytes = count.saturating_mul(body.len() as u64) / u64::from(self.limit.max(1));
+                let bytes = count.saturating_mul(page.text.len() as u64) / u64::from(self.limit.max(1));
                 count <= FEW && bytes <= LITTLE as u64 / 2
             });
         self.allowed = true;
-        self.token = continue_.filter(|token| !token.is_empty());
+        self.token = token.filter(|token| !token.is_empty());
         // Constant memory for objects of any size: a smaller page follows a large one.
-        if body.len() > LARGE_PAGE {
-            let fewer = u64::from(self.limit) * LARGE_PAGE as u64 / body.len() as u64;
+        if page.text.len() > LARGE_PAGE {
+            let fewer = u64::from(self.limit) * LARGE_PAGE as u64 / page.text.len() as u64;
             self.query.limit = u32::try_from(fewer).unwrap_or(1).max(1);
         }
         self.limit = self.limit.saturating_mul(2).min(self.query.limit);
-        Ok(Page { body, remaining })
+        Ok(page)
     }
 
     /// Whether a failure is temporary. For some moments after a restart, the API server does not know
@@ -238,13 +238,23 @@ impl Pages {
 }
 
 impl Page {
+    /// A page, and the token of the next one.
+    fn read(body: Vec<u8>) -> Result<(Self, Option<String>), serde_json::Error> {
+        let text = String::from_utf8(body).map_err(serde_json::Error::custom)?;
+        let List { metadata, items } = serde_json::from_str(&text)?;
+        let start = text.as_ptr().addr();
+        let items = items.into_iter().map(RawValue::get).map(|item| {
+            let from = item.as_ptr().addr() - start;
+            from..from + item.len()
+        });
+        let items = items.collect();
+        let remaining = metadata.remaining_item_count.and_then(|count| u64::try_from(count).ok());
+        Ok((Self { text, items, remaining }, metadata.continue_))
+    }
+
     /// The texts of the objects.
-    ///
-    /// # Errors
-    /// When the page is not a list.
-    pub fn items(&self) -> Result<Vec<&str>, serde_json::Error> {
-        let list: List<'_> = serde_json::from_slice(&self.body)?;
-        Ok(list.items.into_iter().map(RawValue::get).collect())
+    pub fn items(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().filter_map(|place| self.text.get(place.clone()))
     }
 }
 
@@ -284,11 +294,11 @@ mod tests {
 
     #[test]
     fn a_page_is_split_into_texts() {
-        let body = Bytes::from_static(
-            br#"{"kind":"L","metadata":{"continue":"x"},"items":[{"a":1}, {"b":[2, 3]}]}"#,
-        );
-        let page = Page { body, remaining: None };
-        assert_eq!(page.items().unwrap(), [r#"{"a":1}"#, r#"{"b":[2, 3]}"#]);
+        let body = r#"{"kind":"L","metadata":{"continue":"x"},"items":[{"a":1}, {"b":[2, 3]}]}"#;
+        let (page, token) = Page::read(body.into()).unwrap();
+        assert_eq!(page.items().collect::<Vec<_>>(), [r#"{"a":1}"#, r#"{"b":[2, 3]}"#]);
+        assert_eq!(token.unwrap(), "x");
+        assert!(Page::read(b"{\"items\":[{\"a\":\"\xff\"}]}".into()).is_err(), "no UTF-8");
     }
 
     #[test]

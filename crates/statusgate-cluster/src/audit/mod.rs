@@ -122,7 +122,7 @@ async fn list(
         let (pages, page) = load.await?;
         let Some(page) = page? else { return Ok(()) };
         load = pages.load(None);
-        for text in page.items().map_err(|source| target.bad_list(source))? {
+        for text in page.items() {
             let judged = judge.object(target, text, (plan.clock)());
             let judged = judged.map_err(|source| target.bad_list(source))?;
             if seen.insert(&judged.metadata) {

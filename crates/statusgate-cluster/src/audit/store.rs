@@ -116,7 +116,7 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
     for target in kinds.iter().map(|namespaced| target(*namespaced)) {
         let mut pages = cluster.pages(&target, &query);
         while let Some(page) = pages.next().await? {
-            for text in page.items().map_err(|source| target.bad_list(source))? {
+            for text in page.items() {
                 let object = read_object(text).map_err(|source| target.bad_list(source))?;
                 if object.metadata.name == REPORT_NAME {
                     found.insert(object.metadata.namespace.into_owned());

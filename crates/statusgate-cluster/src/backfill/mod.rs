@@ -233,7 +233,7 @@ impl<'a> BackfillRun<'a> {
             let waits = pages.are_little() && !plan.dry_run;
             let mut ahead =
                 if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::Loads(pages.load(None)) };
-            for text in page.items().map_err(|source| target.bad_list(source))? {
+            for text in page.items() {
                 let object = read_object(text).map_err(|source| target.bad_list(source))?;
                 let metadata = &object.metadata;
                 if plan.shard.holds(&metadata.uid) && seen.insert(metadata) {
