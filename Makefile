@@ -79,6 +79,10 @@ test-browser: site ## test the page of `statusgate ui` and of the site in Chromi
 	hack/packages.sh chromium chromium-driver
 	$(CARGO) test --test command_line browser:: -- --ignored
 
+.PHONY: picture
+picture: test-browser ## make the picture of the page in the README again
+	cp target/screenshots/playground-light-1280.png docs/images/page.png
+
 .PHONY: ui-editor
 ui-editor: ## bundle the editor of the page again; needs npm
 	hack/editor.sh
