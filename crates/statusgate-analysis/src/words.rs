@@ -1,6 +1,7 @@
 //! Checks, triggers and actions in words.
 
 use indexmap::IndexMap;
+use serde_json::Value;
 
 use statusgate_core::language::quoted_if_odd;
 pub use statusgate_core::language::{any_of, shortest};
@@ -25,7 +26,10 @@ pub fn check(check: &Check) -> String {
             kind == FieldType::String && (check.format.is_some() || !check.values.is_empty());
         say(!plain, kind.to_string());
     }
-    let values = check.values.iter().map(|value| quoted_if_odd(value));
+    let values = check.values.iter().map(|value| match value.value() {
+        Value::String(text) => quoted_if_odd(text),
+        other => other.to_string(),
+    });
     say(!check.values.is_empty(), any_of(values));
     if let Some(format) = check.format {
         let format = match format {

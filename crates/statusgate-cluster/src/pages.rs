@@ -198,7 +198,8 @@ impl Pages {
         self.little = self.token.as_ref().is_some_and(String::is_empty)
             && page.remaining.is_some_and(|count| {
                 // An estimate: later objects may be larger. `all` limits the response.
-                let bytes = count.saturating_mul(page.text.len() as u64) / u64::from(self.limit.max(1));
+                let bytes =
+                    count.saturating_mul(page.text.len() as u64) / u64::from(self.limit.max(1));
                 count <= FEW && bytes <= LITTLE as u64 / 2
             });
         self.allowed = true;

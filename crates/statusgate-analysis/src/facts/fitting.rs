@@ -103,7 +103,7 @@ pub(crate) fn is_decided(checks: &[&Check]) -> bool {
 pub(crate) fn values(checks: &[&Check]) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     let words = checks.iter().flat_map(|check| &check.values);
-    values.extend(words.map(|word| Value::from(word.as_str())));
+    values.extend(words.map(|word| word.value().clone()));
     for kind in checks.iter().filter_map(|check| check.kind) {
         match kind {
             FieldType::Integer | FieldType::Number => values.extend([3, 4, 5].map(Value::from)),

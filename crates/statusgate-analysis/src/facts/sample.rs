@@ -5,7 +5,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
 use super::fitting::{passes, values};
-use statusgate_core::language::Pattern;
+use statusgate_core::language::{Pattern, Scalar};
 use statusgate_core::model::{ConditionStatus, Pointer};
 use statusgate_core::policy::convention::{ConditionList, ConditionType, Convention, ReasonRow};
 use statusgate_core::policy::{Check, FieldType, Format};
@@ -91,7 +91,11 @@ pub(super) fn is_number(checks: &[&Check], named: &[Value]) -> bool {
 /// Different values, the smallest first. Fewer than `count` if there are no more.
 pub(super) fn several(checks: &[&Check], count: usize, ordered: bool) -> Vec<Value> {
     match type_of(checks) {
-        Some(FieldType::Integer | FieldType::Number) => (1..=count).map(Value::from).collect(),
+        Some(FieldType::Integer | FieldType::Number) => {
+            let named: Vec<Value> = words(checks).collect();
+            let more = (1..=count).map(Value::from).filter(|number| !named.contains(number));
+            named.iter().cloned().chain(more).take(count).collect()
+        }
         Some(FieldType::Boolean) => vec![false.into(), true.into()],
         // All before now.
         _ if ordered || is_time(checks) => {
@@ -107,7 +111,7 @@ pub(super) fn several(checks: &[&Check], count: usize, ordered: bool) -> Vec<Val
 
 fn words(checks: &[&Check]) -> impl Iterator<Item = Value> {
     let words = checks.iter().flat_map(|check| &check.values);
-    words.filter(|word| !word.is_empty()).map(|word| Value::from(word.as_str()))
+    words.map(Scalar::value).filter(|word| *word != "").cloned()
 }
 
 /// Whether there is provably no value except these.

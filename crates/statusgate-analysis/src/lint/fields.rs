@@ -76,7 +76,8 @@ fn excluding(name: &str, checks: &[Check], witness: impl Fn(Value) -> Value) -> 
                 if required.is_some() { "but it is required" } else { "so it can never be set" };
             let message = format!("no value of {name} passes all of these checks, {so}");
             let example = checks.iter().flat_map(|check| &check.values).next();
-            let witness = yaml(&witness(example.map_or("example", String::as_str).into()));
+            let example = example.map_or_else(|| "example".into(), |value| value.value().clone());
+            let witness = yaml(&witness(example));
             Some(Remark::new(Kind::Contradiction, rules(&core), message, Some(witness)))
         }
         Left::NotProven => {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Disposition, FixedAction, Name, Sentence, StatusPointer};
-use crate::language::Pattern;
+use crate::language::{Pattern, Scalar};
 use crate::model::Id;
 
 /// A JSON type.
@@ -59,10 +59,10 @@ document! {
         /// The type of the value.
         #[serde(rename = "type")]
         kind?: FieldType,
-        /// The supported strings.
+        /// The supported values, all of one type.
         #[serde(rename = "enum")]
         #[schemars(length(min = 1), extend("x-empty" = "an enum must not be empty"))]
-        values = Vec<String>,
+        values = Vec<Scalar>,
         /// A regular expression that must match somewhere in the string.
         pattern?: Pattern,
         /// What the pattern requires, in words: "must start with a letter". The response has it and the pattern.

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::language::{Scalar, is_one_of};
 use crate::model::{GO_ZERO_TIME, Json, parse_rfc3339};
 use crate::policy::{Check, FieldType, Format};
 use crate::source::tree::near;
@@ -39,12 +40,11 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
         };
         return Some((Cause::TypeInvalid, format!("must be {kind}, it {found}")));
     }
+    if !check.values.is_empty() && !is_one_of(value, &check.values) {
+        return Some((Cause::NotSupported, not_in_enum(value, &check.values)));
+    }
     match value {
         Json::String(text) => text_violation(check, text),
-        odd if !check.values.is_empty() => {
-            let known: Vec<&str> = check.values.iter().map(String::as_str).collect();
-            Some((Cause::NotSupported, not_among(&plain(odd), &known)))
-        }
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
     }
@@ -82,9 +82,6 @@ fn is_whole(value: &Json<'_>) -> bool {
 }
 
 fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
-    if !check.values.is_empty() && !check.values.iter().any(|known| known == text) {
-        return Some((Cause::NotSupported, unsupported(text, check.values.iter())));
-    }
     if let Some(least) = check.min_length
         && text.chars().take(least).count() < least
     {
@@ -150,24 +147,37 @@ fn number_violation(check: &Check, number: f64) -> Option<(Cause, String)> {
     Some((Cause::Invalid, message))
 }
 
+fn not_in_enum(found: &Json<'_>, known: &[Scalar]) -> String {
+    let texts: Option<Vec<&str>> = known.iter().map(|value| value.value().as_str()).collect();
+    match (found, texts) {
+        (Json::String(found), Some(texts)) => unsupported(found, texts.into_iter()),
+        (Json::String(found), None) => not_among(&quoted(found), known.iter().map(as_json)),
+        (odd, _) => not_among(&plain(odd), known.iter().map(as_json)),
+    }
+}
+
+fn as_json(value: &Scalar) -> String {
+    value.value().as_str().map_or_else(|| value.value().to_string(), quoted)
+}
+
 /// `Unsupported value: "x": supported values: "Ready", …`, as the API server's own enum errors. A similar
 /// value comes first.
-pub(crate) fn unsupported<'v>(found: &str, known: impl Iterator<Item = &'v String>) -> String {
-    let mut known: Vec<&str> = known.map(String::as_str).collect();
+pub(crate) fn unsupported<'v>(found: &str, known: impl Iterator<Item = &'v str>) -> String {
+    let mut known: Vec<&str> = known.collect();
     // Comparing two texts takes the product of their lengths.
     let nearest = (found.len() <= MAX_LISTED).then(|| near(found, known.iter().copied())).flatten();
     let Some(at) = known.iter().position(|name| Some(*name) == nearest) else {
-        return not_among(&quoted(found), &known);
+        return not_among(&quoted(found), known.into_iter().map(quoted));
     };
     known[..=at].rotate_right(1);
     let (found, nearest) = (quoted(found), quoted(known[0]));
     format!(
         "Unsupported value: {found}: did you mean {nearest}? Supported values: {}",
-        list(&known)
+        list(known.into_iter().map(quoted))
     )
 }
 
-fn not_among(found: &str, known: &[&str]) -> String {
+fn not_among(found: &str, known: impl Iterator<Item = String>) -> String {
     format!("Unsupported value: {found}: supported values: {}", list(known))
 }
 
@@ -175,8 +185,7 @@ fn not_among(found: &str, known: &[&str]) -> String {
 const MAX_LISTED: usize = 128;
 
 /// The first values, and the number of the others.
-fn list(known: &[&str]) -> String {
-    let mut known = known.iter().copied().map(quoted);
+fn list(mut known: impl Iterator<Item = String>) -> String {
     let mut text = known.next().unwrap_or_default();
     while let Some(value) = known.next() {
         if text.len() + value.len() > MAX_LISTED {
@@ -224,7 +233,7 @@ mod tests {
 
     #[test]
     fn values_of_other_types_are_reported_as_by_the_api_server() {
-        let found = |value| not_among(&plain(&value), &["x"]);
+        let found = |value| not_in_enum(&value, &["x".into()]);
         assert_eq!(found(Json::Number(5.into())), "Unsupported value: 5: supported values: \"x\"");
         assert_eq!(found(Json::Bool(true)), "Unsupported value: true: supported values: \"x\"");
         assert_eq!(
@@ -237,13 +246,13 @@ mod tests {
     fn a_similar_value_is_first_and_values_beyond_the_limit_are_counted() {
         let names: Vec<String> = (0..22).map(|number| format!("Phase{number:02}Name")).collect();
         assert_eq!(
-            unsupported("phase17name", names.iter()),
+            unsupported("phase17name", names.iter().map(String::as_str)),
             "Unsupported value: \"phase17name\": did you mean \"Phase17Name\"? Supported values: \
              \"Phase17Name\", \"Phase00Name\", \"Phase01Name\", \"Phase02Name\", \"Phase03Name\", \
              \"Phase04Name\", \"Phase05Name\", \"Phase06Name\" and 14 more"
         );
         let long = "x".repeat(100_000);
-        let message = unsupported(&long, [long.clone() + "y"].iter());
+        let message = unsupported(&long, [&*(long.clone() + "y")].into_iter());
         assert!(
             message.starts_with("Unsupported value: \"xxx") && message.len() < 300,
             "{message}"
@@ -272,6 +281,19 @@ mod tests {
         ] {
             assert_eq!(found(odd).as_deref(), Some(message), "{odd}");
         }
+    }
+
+    #[test]
+    fn an_enum_has_strings_integers_or_booleans() {
+        let numbers = ["0", "1", "2"].map(|number| serde_json::from_str(number).unwrap());
+        let found = |text: &str| not_in_enum(&Json::parse(text).unwrap(), &numbers);
+        for (text, quoted) in [("3", "3"), ("true", "true"), ("\"1\"", "\"1\"")] {
+            let message = format!("Unsupported value: {quoted}: supported values: 0, 1, 2");
+            assert_eq!(found(text), message);
+            assert!(!is_one_of(&Json::parse(text).unwrap(), &numbers));
+        }
+        // As the API server, which compares an enum after it has converted the value.
+        assert!(is_one_of(&Json::parse("1.0").unwrap(), &numbers));
     }
 
     #[test]

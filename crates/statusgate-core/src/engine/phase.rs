@@ -28,7 +28,7 @@ pub(super) fn judge<'p>(
     match written.filter(|_| !is_known(rules, written)) {
         None => {}
         Some(Json::String(phase)) => {
-            let known = rules.phases.iter().map(|phase| &phase.name);
+            let known = rules.phases.iter().map(|phase| phase.name.as_str());
             judge_value(Cause::NotSupported, fields::unsupported(phase, known));
         }
         Some(other) => {
@@ -84,7 +84,7 @@ fn judge_reason<'p>(
         && !has(phase)
         && !replaces_one(rules, facts, repairs, |phase| rules.find(phase).is_none_or(has))
     {
-        let known = known(phase);
+        let known = known(phase).map(String::as_str);
         let message = format!("with phase {}: {}", phase.name, fields::unsupported(found, known));
         let found = Violation::by(sanction, reason.path.field(), message);
         violations.push(found.cause(Cause::NotSupported));

@@ -104,8 +104,8 @@ pub use selector::plural_of_kind;
 pub use set::Set;
 pub use shapes::{AnyPointer, OneOrMany, Scalar, SpecPointer, ZeroOrMore};
 pub use truth::Truth;
-pub(crate) use value::SKEW_SECONDS;
 pub use value::Value;
+pub(crate) use value::{SKEW_SECONDS, is_one_of};
 pub use words::Around;
 pub use words::{any_of, quoted_if_odd, shortest};
 

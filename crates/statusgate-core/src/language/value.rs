@@ -349,7 +349,8 @@ impl Word for Value {
     }
 }
 
-fn is_one_of(value: &Json<'_>, wanted: &[Scalar]) -> bool {
+/// Whether a value is one of these. Numbers are compared by value.
+pub(crate) fn is_one_of(value: &Json<'_>, wanted: &[Scalar]) -> bool {
     wanted.iter().any(|wanted| match (value, wanted.value()) {
         (Json::String(text), serde_json::Value::String(wanted)) => text == wanted,
         (Json::Bool(value), serde_json::Value::Bool(wanted)) => value == wanted,

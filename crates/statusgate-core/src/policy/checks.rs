@@ -1,8 +1,11 @@
 //! The checks of a single field: presence, type, enum, pattern, length, range, format.
 
+use serde_json::Value;
+
 use super::compile::Compiler;
 use super::rules::Declarer;
 use super::{Check, Disposition, Field, FieldType, Format};
+use crate::language::Scalar;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
@@ -70,8 +73,14 @@ impl Compiler<'_> {
 
 /// A check that no value could pass would reject every write.
 fn reject_the_impossible(check: &Check, at: At<'_>) {
-    if !check.values.is_empty() && !check.values.iter().any(|value| fits(check, value)) {
-        at.key("enum").report("none of these values has the required pattern and length");
+    let mut kinds = check.values.iter().map(kind_of);
+    if let Some(first) = kinds.next() {
+        if let Some(other) = kinds.find(|other| *other != first) {
+            let message = format!("these values have several types: {first} and {other}");
+            at.key("enum").report_with_help(message, "quote those that are strings");
+        } else if !check.values.iter().any(|value| fits(check, value)) {
+            at.key("enum").report("none of these values passes the other checks");
+        }
     }
     if let (Some(least), Some(most)) = (check.minimum, check.maximum)
         && least > most
@@ -99,10 +108,12 @@ fn reject_the_impossible(check: &Check, at: At<'_>) {
         // A plain number is a quantity.
         ("format", check.format.is_some_and(|format| !is_number || format != Format::Quantity)),
     ];
-    if kind != FieldType::String {
-        if !check.values.is_empty() {
-            at.key("enum").report(format!("these are strings, but the type is {kind}"));
+    for (at, value) in at.key("enum").each(&check.values) {
+        if !has_kind(value, kind) {
+            at.report(format!("{} is {}, but the type is {kind}", value.value(), kind_of(value)));
         }
+    }
+    if kind != FieldType::String {
         for (key, _) in of_texts.into_iter().filter(|(_, has)| *has) {
             at.key(key).report(format!("this is a check of strings, but the type is {kind}"));
         }
@@ -113,12 +124,33 @@ fn reject_the_impossible(check: &Check, at: At<'_>) {
     }
 }
 
-fn fits(check: &Check, value: &str) -> bool {
+fn fits(check: &Check, value: &Scalar) -> bool {
+    if let Some(number) = value.value().as_f64() {
+        return check.minimum.is_none_or(|least| number >= least)
+            && check.maximum.is_none_or(|most| number <= most);
+    }
+    let Some(value) = value.value().as_str() else { return true };
     let length = value.chars().count();
     check.pattern.as_ref().is_none_or(|pattern| pattern.is_match(value))
         && check.min_length.is_none_or(|least| length >= least)
         && check.max_length.is_none_or(|most| length <= most)
         && check.max_bytes.is_none_or(|most| value.len() <= most)
+}
+
+/// The JSON type of a value of an enum.
+fn kind_of(value: &Scalar) -> FieldType {
+    match value.value() {
+        Value::Bool(_) => FieldType::Boolean,
+        Value::Number(_) => FieldType::Number,
+        _ => FieldType::String,
+    }
+}
+
+fn has_kind(value: &Scalar, kind: FieldType) -> bool {
+    match kind {
+        FieldType::Integer => value.value().is_i64(),
+        kind => kind_of(value) == kind,
+    }
 }
 
 /// The default id of a check of a field.

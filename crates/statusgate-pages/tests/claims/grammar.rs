@@ -345,7 +345,10 @@ pub(crate) const PLACES: &[Place] = &[
         "field",
         &[
             (A, "necessary: $P"),
-            (Fields, "{path: /status/x, type: integer, minimum: 1, maximum: 1, action: Deny}"),
+            (
+                Fields,
+                "{path: /status/x, type: integer, minimum: 1, maximum: 1, enum: [1, 2], action: Deny}",
+            ),
         ],
     ),
     place(

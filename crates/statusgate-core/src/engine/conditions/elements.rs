@@ -89,7 +89,7 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let Some(kind) = self.kind else { return };
         let Some(known) = self.known else {
             if let Some(sanction) = &self.path.list.other_types {
-                let names = self.path.list.types.values().map(|known| &known.name);
+                let names = self.path.list.types.values().map(|known| known.name.as_str());
                 let message = fields::unsupported(kind, names);
                 let found = self.violation(sanction, "type", message).cause(Cause::NotSupported);
                 violations.push(found.of_value(self.item.get("type")));
