@@ -53,7 +53,7 @@ shellcheck "$scripts"/*.sh
 # The last command of the action, with the arguments of a pull request whose object is wrong.
 check=$(find "$scripts" -name 'action-*.sh' | sort | tail -n 1)
 ln -s "$binary" "$scripts/statusgate"
-said=$(PATH=$scripts:$PATH MANIFESTS="examples/manifests docs/status.yaml" POLICIES=deploy/policies CONVENTION='' CRDS='' FAIL_ON=deny bash "$check") \
+said=$(PATH=$scripts:$PATH MANIFESTS=$'docs/status.yaml\nexamples/manifests' POLICIES=deploy/policies CONVENTION='' CRDS='' FAIL_ON=deny bash "$check") \
     && { echo "workflows-test: the action accepts an object that its policies reject: $said" >&2 && exit 1; }
 grep -q '^::error file=examples/manifests/claims.yaml,line=8' <<<"$said" \
     || { echo "workflows-test: the action says nothing about the object: $said" >&2 && exit 1; }

@@ -30,7 +30,7 @@ use statusgate_server::files;
 #[derive(Debug, clap::Parser)]
 #[command(
     after_help = "Exit code 0: no finding at or above --fail-on. 1: findings. 2: some documents could \
-                  not be used; the results of the others are printed."
+                  not be used, and the results of the others are printed; or no object was judged."
 )]
 pub(super) struct Args {
     #[command(flatten)]
@@ -62,8 +62,8 @@ pub(super) struct Args {
     #[arg(long)]
     pub(super) no_mutate: bool,
 
-    /// Exit with 2 on files that hold no manifests, such as the values and templates of a chart. Otherwise
-    /// they are skipped and counted.
+    /// Exit with 2 on files of a folder that hold no manifests, such as the values and templates of a chart.
+    /// Otherwise they are skipped and counted.
     #[arg(long)]
     pub(super) strict: bool,
 
@@ -185,7 +185,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     mistakes.extend_from_slice(old.mistakes());
     mistakes.extend(unread);
     let mut manifests = Manifests::read(&files);
-    let skipped = if args.strict { Vec::new() } else { manifests.take_others() };
+    let others = if args.strict { Vec::new() } else { manifests.take_others() };
+    let (named, skipped): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|other| args.input.names(&other.file));
+    mistakes.extend(named);
     mistakes.extend_from_slice(manifests.mistakes());
     old.warnings().iter().chain(manifests.warnings()).for_each(say);
 
@@ -238,8 +241,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         report.mistakes.iter().filter(|_| reporting.output != Format::Github).for_each(say);
         bail!("{} could not be used", plural(report.mistakes.len(), "document"));
     }
-    if report.lacks_judgement() {
-        say("not everything was judged, and --fail-on has unjudged");
+    match report.unproven() {
+        Some(why) if report.unjudged_fails => say(why),
+        Some(why) => bail!("{why}"),
+        None => {}
     }
     Ok(Outcome::of(report.fails()))
 }
@@ -333,7 +338,12 @@ impl<'d> Bench<'d> {
         let mut entry = ObjectEntry::of(reference, self.policies, subject.as_ref());
         if !entry.policies.is_empty() {
             entry.policies.clear();
-            let reason = "the audit event has no object; log it at level RequestResponse";
+            let reason = match recorded.is_some_and(|request| request.is_truncated) {
+                true => {
+                    "the API server truncated the audit event; raise --audit-log-truncate-max-event-size"
+                }
+                false => "the audit event has no object; log it at level RequestResponse",
+            };
             entry.unjudged = Some(reason.to_owned());
         } else if recorded.is_none_or(|request| request.subresource != "status") {
             return None;

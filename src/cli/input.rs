@@ -38,6 +38,12 @@ impl Input {
         check_stdin(here.into_iter().chain(others.iter().copied()).flatten())
     }
 
+    /// Whether the command line names this file itself, not its folder.
+    pub(super) fn names(&self, file: &str) -> bool {
+        let mut named = self.files.iter().chain(&self.paths);
+        named.any(|path| path.strip_prefix(".").unwrap_or(path) == Path::new(file))
+    }
+
     /// Reads the inputs; without any, reads `otherwise`.
     ///
     /// # Errors

@@ -21,6 +21,10 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         let place = mistake.place.as_deref();
         command(out, "error", "not an object", &mistake.file, place, &mistake.message)?;
     }
+    if let Some(why) = report.unproven() {
+        writeln!(out, "::error title=not judged::{}", data(why))?;
+        report.write_unjudged(out)?;
+    }
     writeln!(out, "{report}")
 }
 

@@ -117,6 +117,19 @@ impl Report<'_> {
         self.unjudged_fails && (self.objects.is_empty() || unjudged.any(|unjudged| unjudged))
     }
 
+    /// Why the absence of findings proves nothing.
+    pub(super) fn unproven(&self) -> Option<&'static str> {
+        if self.lacks_judgement() {
+            Some("not everything was judged, and --fail-on has unjudged")
+        } else if self.objects.is_empty() {
+            Some("nothing was judged: there is no object")
+        } else if self.judged() == 0 {
+            Some("nothing was judged: no policy selects these objects")
+        } else {
+            None
+        }
+    }
+
     fn findings(&self) -> impl Iterator<Item = (&Judged, &Found, &Place)> {
         self.objects.iter().flat_map(|object| {
             object.findings.iter().map(move |Located { found, place }| (object, found, place))

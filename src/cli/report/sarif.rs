@@ -46,6 +46,8 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             "locations": [{"physicalLocation": location}],
         })
     });
+    let unproven = report.unproven().map(|why| json!({"level": "error", "message": {"text": why}}));
+    let is_complete = report.mistakes.is_empty() && unproven.is_none();
     let document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -61,8 +63,8 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             // The alternative is UTF-16 units.
             "columnKind": "unicodeCodePoints",
             "invocations": [{
-                "executionSuccessful": report.mistakes.is_empty(),
-                "toolExecutionNotifications": notifications.collect::<Vec<_>>(),
+                "executionSuccessful": is_complete,
+                "toolExecutionNotifications": notifications.chain(unproven).collect::<Vec<_>>(),
             }],
             "results": results.collect::<Vec<_>>(),
         }],

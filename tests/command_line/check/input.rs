@@ -227,7 +227,21 @@ fn the_option_fail_on_unjudged_demands_that_every_object_is_judged() {
         assert_eq!(answer.code, code, "{answer:#?}");
         let said = "not everything was judged, and --fail-on has unjudged\n";
         assert_eq!(answer.err == said, code == 1, "{answer:#?}");
-        assert_eq!(desk.check(files).code, 0, "{files:?}");
+    }
+    // Without the option, one judged object is enough.
+    assert_eq!(desk.check(&["good.yaml", "widget.yaml"]).code, 0);
+    for (file, why) in [
+        ("widget.yaml", "nothing was judged: no policy selects these objects\n"),
+        ("empty.yaml", "nothing was judged: there is no object\n"),
+    ] {
+        let answer = desk.check(&[file]);
+        assert_eq!((answer.code, answer.err.as_str()), (2, why), "{answer:#?}");
+    }
+    for format in ["sarif", "github"] {
+        let answer =
+            desk.check(&["widget.yaml", "good.yaml", "--fail-on", "unjudged", "-o", format]);
+        assert!(answer.out.contains("not everything was judged"), "{answer:#?}");
+        assert!(!answer.out.contains("\"executionSuccessful\": true"), "{answer:#?}");
     }
     let answer = desk.check(&["widget.yaml", "--fail-on", "warn,unjudged", "-o", "junit"]);
     assert!(answer.out.contains("<failure message=\"no policy selects it"), "{answer:#?}");
@@ -245,6 +259,12 @@ fn files_that_hold_no_manifests_are_skipped_and_counted() {
         ("chart/crs/good.yaml", GOOD),
         ("kindless.yaml", "apiVersion: v1\nmetadata: {name: a}\n"),
     ]);
+    // A file that is named itself is meant.
+    let answer = desk.check(&["chart/values.yaml", "chart/crs/good.yaml"]);
+    assert!(
+        answer.code == 2 && answer.err.contains("chart/values.yaml:1:1: error:"),
+        "{answer:#?}"
+    );
     let answer = desk.check(&["-R", "chart"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
     let said =
@@ -289,7 +309,7 @@ fn the_option_convention_judges_objects_that_no_policy_selects() {
     let widget = BAD.replace("VSHNRedis", "Widget").replace("vshn.appcat.vshn.io", "example.com");
     let desk = Desk::new(&[("widget.yaml", &widget)]);
     let answer = desk.check(&["widget.yaml", "--verbose"]);
-    assert_eq!(answer.code, 0, "{answer:#?}");
+    assert_eq!(answer.code, 2, "{answer:#?}");
     assert!(
         answer.out.starts_with(
             "widget.yaml: not judged: Widget shop/bad (document 1): no policy selects it\n\
@@ -378,13 +398,13 @@ fn crds_give_the_plural_and_the_subresource() {
         desk.check(&args).code
     };
     // The guess is "mouses", which no policy names.
-    assert_eq!(code(&[]), 0);
+    assert_eq!(code(&[]), 2);
     let answer = desk.check(&["mouse.yaml", "--crds", "policy.yaml"]);
     let said = "--crds names no CustomResourceDefinition\n";
     assert_eq!((answer.code, answer.err.as_str()), (2, said), "{answer:#?}");
     assert_eq!(code(&["--crds", "mice.json"]), 1);
     // Without the subresource the API server never sends the requests that this policy selects.
-    assert_eq!(code(&["--crds", "bare.json"]), 0);
+    assert_eq!(code(&["--crds", "bare.json"]), 2);
 }
 
 #[test]

@@ -73,9 +73,9 @@ fn object_names_are_escaped_for_terminals_and_pipelines() {
     }
 }
 
-/// A selector in a pipeline may match nothing, and the next step reads the report.
+/// The next step of a pipeline reads the report.
 #[test]
-fn no_selected_object_gives_a_clean_report_and_no_object_an_empty_one() {
+fn a_report_without_an_object_is_valid_but_no_success() {
     let desk = Desk::new(&[("empty.yaml", "# nothing\n---\n"), ("folder/other.txt", BAD)]);
     let list = "{kind: List, apiVersion: v1, items: []}";
     for (format, starts) in [
@@ -83,14 +83,15 @@ fn no_selected_object_gives_a_clean_report_and_no_object_an_empty_one() {
         ("json", ""),
         ("sarif", "{\n"),
         ("junit", "<?xml"),
-        ("github", "0 objects in 1 file"),
+        ("github", "::error title=not judged::nothing was judged"),
     ] {
         for answer in [
             desk.check_stdin(&["-", "-o", format], list),
             desk.check_stdin(&["-", "-o", format], ""),
             desk.check(&["empty.yaml", "-o", format]),
         ] {
-            assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+            let why = "nothing was judged: there is no object\n";
+            assert_eq!((answer.code, answer.err.as_str()), (2, why), "{answer:#?}");
             assert!(answer.out.starts_with(starts), "{answer:#?}");
         }
         let answer = desk.check(&["folder", "-o", format]);

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use serde_json::value::RawValue;
 
+use super::export;
 use super::json::{reason, with_sent_numbers};
 use super::text::Lines;
 use super::tree::{self, Node, content};
@@ -69,8 +70,14 @@ fn read_yaml<'f>(
     range: Range<usize>,
 ) -> Result<ManifestDocument<'f>, Diagnostic> {
     let text = &lines.source.text;
-    let (root, warnings) =
-        tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
+    let (root, warnings) = tree::manifest(text, &range).map_err(|found| {
+        let first = text[range.clone()].trim_start().lines().next().unwrap_or_default();
+        let start = content(text, &range);
+        match export::prefixed(first) {
+            Some(message) => mistake(lines, &(start..start + 1), message),
+            None => found.located(lines),
+        }
+    })?;
     let warnings = warnings.into_iter().map(|warning| Warning(warning.located(lines))).collect();
     let json =
         serde_json::to_string(&root).map_err(|error| mistake(lines, &range, reason(&error)))?;

@@ -27,6 +27,11 @@ impl<'a> Members<'a> {
         member.map(|(_, value)| *value)
     }
 
+    /// The members in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.0.iter().map(|(name, value)| (&**name, *value))
+    }
+
     /// The text of a member that is a string.
     pub(crate) fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         read(self.get(name)?, Reader::text).ok()

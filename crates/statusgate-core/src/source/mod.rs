@@ -27,6 +27,7 @@
 
 mod diagnostic;
 mod document;
+mod export;
 mod fields;
 mod json;
 mod manifest;

@@ -86,10 +86,18 @@ impl<'d> Objects<'d> {
         let mut objects = Self { document, found, references, mistakes, is_other: false };
         let json: &str = &document.json;
         match Members::parse(json) {
-            None => {
-                objects.is_other = true;
-                objects.complain(&objects.part(None, &[], json), &[], not_an_object(json));
-            }
+            None => match items(json) {
+                Some(list) if list.iter().any(|item| Members::parse(item).is_some()) => {
+                    for (index, text) in list.into_iter().enumerate() {
+                        let members = Members::parse(text).unwrap_or_default();
+                        objects.add(Some(index), text, &members, None);
+                    }
+                }
+                _ => {
+                    objects.is_other = true;
+                    objects.complain(&objects.part(None, &[], json), &[], not_an_object(json));
+                }
+            },
             Some(members) => match list(&members) {
                 None => objects.add(None, json, &members, None),
                 Some(Err(message)) => {
@@ -110,7 +118,7 @@ impl<'d> Objects<'d> {
 
     fn add(&mut self, item: Option<usize>, text: &str, members: &Members<'_>, outer: Outer<'_>) {
         let whole = self.part(item, &[], text);
-        match Recorded::of(members, outer) {
+        match Recorded::of(text, members, outer) {
             Recorded::Nothing => {
                 let has =
                     ["apiVersion", "kind", "metadata", "status"].map(|name| members.get(name));

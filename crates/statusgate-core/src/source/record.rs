@@ -1,8 +1,9 @@
-//! Documents that record the write of an object: AdmissionReviews, events of a watch, and events of the
-//! API server's audit log.
+//! Documents that record the write of an object: AdmissionReviews and their requests, events of a watch, and
+//! events of the API server's audit log.
 
 use std::borrow::Cow;
 
+use super::export;
 use super::json::{Members, items, kind_of};
 use super::objects::{Identity, Outer};
 use crate::model::{Operation, Reader, Resource, Writer, read};
@@ -31,6 +32,8 @@ pub struct RecordedRequest {
     pub writer: Writer<'static>,
     /// The time of the request (RFC 3339). An AdmissionReview has none, unless `record` wrote it.
     pub time: Option<String>,
+    /// Whether the API server left the object out because the event was too large.
+    pub is_truncated: bool,
 }
 
 impl Record {
@@ -67,13 +70,19 @@ pub(super) enum Recorded<'d> {
 
 impl<'d> Recorded<'d> {
     /// `outer`: apiVersion and kind of the items of a typed list, as in an `EventList`.
-    pub(super) fn of(document: &Members<'d>, outer: Outer<'_>) -> Self {
+    pub(super) fn of(whole: &str, document: &Members<'d>, outer: Outer<'_>) -> Self {
         let (api_version, kind) = outer.unwrap_or_default();
         let text = |name, outer| document.string(name).unwrap_or(Cow::Borrowed(outer));
         match (&*text("apiVersion", api_version), &*text("kind", kind)) {
             ("admission.k8s.io/v1", "AdmissionReview") => review(document),
             ("audit.k8s.io/v1", "Event") => audit(document),
-            ("", "") => watch(document),
+            ("", "") if document.get("operation").is_some() && document.get("uid").is_some() => {
+                request(document, None, [&["object"], &["oldObject"]])
+            }
+            ("", "") => match export::command(whole) {
+                Some(command) => Self::Invalid(&[], export::message(&command)),
+                None => watch(document),
+            },
             _ => Self::Nothing,
         }
     }
@@ -99,12 +108,17 @@ fn watch<'d>(event: &Members<'d>) -> Recorded<'d> {
 }
 
 fn review<'d>(review: &Members<'d>) -> Recorded<'d> {
-    let Some(request) = review.get("request").and_then(Members::parse) else {
-        return Recorded::Invalid(&[], "this AdmissionReview has no request".to_owned());
-    };
-    let Some(operation) = Operation::parse(&text(&request, "operation")) else {
-        let message = "request.operation must be CREATE, UPDATE, DELETE or CONNECT".to_owned();
-        return Recorded::Invalid(&["request", "operation"], message);
+    match review.get("request").and_then(Members::parse) {
+        Some(of) => request(&of, time(review), [&["request", "object"], &["request", "oldObject"]]),
+        None => Recorded::Invalid(&[], "this AdmissionReview has no request".to_owned()),
+    }
+}
+
+/// The request of an AdmissionReview. `paths`: of the object and of the stored object.
+fn request<'d>(request: &Members<'d>, time: Option<String>, paths: [Path; 2]) -> Recorded<'d> {
+    let Some(operation) = Operation::parse(&text(request, "operation")) else {
+        let message = "\"operation\" must be CREATE, UPDATE, DELETE or CONNECT".to_owned();
+        return Recorded::Invalid(&[], message);
     };
     let object = request.get("object").filter(|object| *object != "null");
     let is_write = matches!(operation, Operation::Create | Operation::Update);
@@ -117,17 +131,14 @@ fn review<'d>(review: &Members<'d>) -> Recorded<'d> {
         ["group", "version", "resource"].map(|name| text(&resource, name));
     let record = Record::Review(RecordedRequest {
         resource: Resource::new(group, version, plural),
-        subresource: text(&request, "subResource"),
+        subresource: text(request, "subResource"),
         operation,
         writer: writer(request.get("userInfo")),
-        time: time(review),
+        time,
+        is_truncated: false,
     });
     let old = request.get("oldObject").filter(|old| *old != "null");
-    Recorded::Write {
-        record,
-        object: (&["request", "object"], object),
-        old: old.map(|old| (&["request", "oldObject"] as Path, old)),
-    }
+    Recorded::Write { record, object: (paths[0], object), old: old.map(|old| (paths[1], old)) }
 }
 
 /// `audit.k8s.io/v1`: one event for each stage of a request. `requestObject` is the body, so a patch
@@ -158,6 +169,7 @@ fn audit<'d>(event: &Members<'d>) -> Recorded<'d> {
         operation,
         writer: writer(user),
         time: time(event),
+        is_truncated: member(event.get("annotations").unwrap_or_default(), TRUNCATED) == "true",
     });
     match event.get("responseObject").filter(|object| kind_of(object) == "an object") {
         // The answer of some subresources, such as `binding`.
@@ -177,6 +189,9 @@ fn audit<'d>(event: &Members<'d>) -> Recorded<'d> {
         }
     }
 }
+
+/// `apiserver/plugin/pkg/audit/truncate/truncate.go`: the event was larger than `--audit-log-truncate-max-event-size`.
+const TRUNCATED: &str = "audit.k8s.io/truncated";
 
 fn writer(user: Option<&str>) -> Writer<'static> {
     let members = user.and_then(Members::parse).unwrap_or_default();
@@ -216,8 +231,9 @@ mod tests {
         let found = manifests.iter().map(|manifest| {
             let old = manifest.old().map(|old| format!(" was {}", old.text.len()));
             let request = manifest.record.unwrap().request().map(|request| {
-                let super::RecordedRequest { resource, subresource, operation, writer, time } =
-                    request;
+                let super::RecordedRequest {
+                    resource, subresource, operation, writer, time, ..
+                } = request;
                 let groups = writer.groups.join(",");
                 format!(
                     " {}/{}/{}/{subresource} {} {} {groups} {time:?}",
@@ -282,6 +298,8 @@ mod tests {
         assert_eq!(review(r#"{"operation":"UPDATE","object":null}"#), [""; 0]);
         assert!(review("null")[0].ends_with("this AdmissionReview has no request"));
         assert!(review("{}")[0].ends_with("must be CREATE, UPDATE, DELETE or CONNECT"));
+        let bare = request("UPDATE", &format!(r#","uid":"u","oldObject":{OBJECT}"#));
+        assert_eq!(read(&bare), both, "without its AdmissionReview");
     }
 
     #[test]

@@ -33,10 +33,10 @@ pub fn open(
     }))
 }
 
-/// Reads policies: files and folders without their subfolders. `-` is the name of a file: a server
-/// reads its policies again and again.
+/// Reads policies: files and folders with their subfolders. `-` is the name of a file: a server reads its
+/// policies again and again.
 pub(super) fn open_policies(paths: &[PathBuf]) -> (Vec<Source>, Vec<Diagnostic>) {
-    collect(paths.iter().flat_map(|path| read_path(path, false, &[], "")))
+    collect(paths.iter().flat_map(|path| read_path(path, true, &[], "")))
 }
 
 /// Reads the bytes of a file or of standard input (`-`).

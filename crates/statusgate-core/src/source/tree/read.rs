@@ -212,7 +212,7 @@ impl TreeReader {
         open.is_some_and(|open| matches!(open.node.value, Value::Map(_)) && open.key.is_none())
     }
 
-    /// The name of a key: `on:` and `1.0:` are called what they look like.
+    /// The name of a key. In policies it is its text; kubectl names `on:` and `1.0:` by their values, `true` and `1`.
     fn key(
         &mut self,
         text: Cow<'_, str>,
@@ -221,19 +221,18 @@ impl TreeReader {
     ) -> Result<Value, String> {
         let Some(open) = self.open.last_mut() else { return Err(NO_KEY.to_owned()) };
         open.merges = text == MERGE && is_plain && tag.is_none();
-        if tag.is_none()
-            && is_plain
-            && self.dialect == Dialect::Kubectl
-            && self.dialect.is_null(&text)
-        {
-            return Err(NO_KEY.to_owned());
+        if tag.is_none() && (!is_plain || self.dialect == Dialect::Core) {
+            return Ok(Value::String(text.into_owned()));
         }
-        if tag.is_some()
-            && let Value::String(text) = self.dialect.scalar(Cow::Borrowed(&text), is_plain, tag)?
-        {
-            return Ok(Value::String(text));
-        }
-        Ok(Value::String(text.into_owned()))
+        let name = match self.dialect.scalar(Cow::Borrowed(&text), is_plain, tag)? {
+            Value::String(text) => text,
+            Value::Bool(value) if self.dialect == Dialect::Kubectl => value.to_string(),
+            Value::Integer(value) if self.dialect == Dialect::Kubectl => value.to_string(),
+            Value::Float(value) if self.dialect == Dialect::Kubectl => value.to_string(),
+            Value::Null if self.dialect == Dialect::Kubectl => return Err(NO_KEY.to_owned()),
+            _ => text.into_owned(),
+        };
+        Ok(Value::String(name))
     }
 
     fn check_tag(

@@ -76,7 +76,7 @@ impl Dialect {
 
     /// The value of a scalar without quotes and tag.
     fn plain(self, text: &str) -> Result<Value, String> {
-        if self.is_null(text) {
+        if Self::is_null(text) {
             return Ok(Value::Null);
         }
         let value = match (self, text) {
@@ -92,9 +92,8 @@ impl Dialect {
     }
 
     /// Whether a scalar without quotes is null.
-    pub(super) fn is_null(self, text: &str) -> bool {
+    fn is_null(text: &str) -> bool {
         matches!(text, "" | "~" | "null" | "Null" | "NULL")
-            || self == Self::Kubectl && text.eq_ignore_ascii_case("null")
     }
 }
 
@@ -137,55 +136,60 @@ fn core_number(text: &str) -> Option<Value> {
     text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()
 }
 
-/// The booleans of YAML 1.1, in any case.
+/// The booleans of `resolve.go` in go.yaml.in/yaml/v2, which kubectl uses: YAML 1.1, but in three spellings only.
 fn kubectl_boolean(text: &str) -> Option<bool> {
-    if text.len() > "false".len() {
-        return None;
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
     }
-    let is = |word: &&str| text.eq_ignore_ascii_case(word);
-    if ["true", "yes", "y", "on"].iter().any(is) {
-        return Some(true);
-    }
-    ["false", "no", "n", "off"].iter().any(is).then_some(false)
 }
 
-/// Numbers of YAML 1.1. Integers that no `i64` holds are floats, as the API server reads them.
+/// The numbers of the same file. Integers that no `i64` holds are floats, as the API server reads them.
 fn kubectl_number(text: &str) -> Result<Option<Value>, String> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let Some(first) = digits.bytes().next().filter(|byte| matches!(byte, b'0'..=b'9' | b'.'))
-    else {
+    let unsigned = text.trim_start_matches(['+', '-']);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return Err(format!("JSON has no number {text}"));
+    }
+    if !text.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-' | '.')) {
         return Ok(None);
-    };
-    let no_json = || Err(format!("JSON has no number {text}"));
-    if [".inf", ".nan"].iter().any(|word| digits.eq_ignore_ascii_case(word)) {
-        return no_json();
     }
-    if let Some(value) = kubectl_integer(digits, text.starts_with('-')) {
-        return Ok(Some(value));
-    }
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Some(Value::Float(value))),
-        Ok(_) if first != b'.' => no_json(),
-        _ => Ok(None),
-    }
+    // Go removes every `_`, except from a number that begins with the point.
+    let plain = if text.starts_with('.') { text.to_owned() } else { text.replace('_', "") };
+    Ok(kubectl_integer(&plain).or_else(|| kubectl_float(&plain)))
 }
 
-fn kubectl_integer(text: &str, negative: bool) -> Option<Value> {
-    let second = text.as_bytes().get(1).map(u8::to_ascii_lowercase);
-    let (radix, digits) = match second.filter(|_| text.starts_with('0')) {
-        None => (10, text),
-        Some(b'x') => (16, &text[2..]),
-        Some(b'o') => (8, &text[2..]),
-        Some(b'b') => (2, &text[2..]),
-        Some(_) => (8, text.get(1..)?),
+/// Go's `ParseInt` and `ParseUint` with the base of the prefix.
+fn kubectl_integer(text: &str) -> Option<Value> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
     };
-    let digits = if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) };
-    // `_` may be between two digits.
-    if digits.starts_with(['_', '+', '-']) || digits.ends_with('_') || digits.contains("__") {
-        return None;
+    let second = digits.as_bytes().get(1).map(u8::to_ascii_lowercase);
+    let (radix, digits) = match second.filter(|_| digits.starts_with('0')) {
+        None => (10, digits),
+        Some(b'x') => (16, &digits[2..]),
+        Some(b'o') => (8, &digits[2..]),
+        Some(b'b') => (2, &digits[2..]),
+        Some(_) => (8, &digits[1..]),
+    };
+    let magnitude =
+        i128::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with(['+', '-']))?;
+    let value = if negative { -magnitude } else { magnitude };
+    if let Ok(value) = i64::try_from(value) {
+        return Some(Value::Integer(value));
     }
-    let magnitude = i128::from_str_radix(&digits.replace('_', ""), radix).ok()?;
-    i64::try_from(if negative { -magnitude } else { magnitude }).ok().map(Value::Integer)
+    #[expect(clippy::cast_precision_loss, reason = "the API server reads it as a float")]
+    u64::try_from(value).ok().map(|value| Value::Float(value as f64))
+}
+
+/// `yamlStyleFloat` of the same file: Rust also reads words such as `infinity`.
+fn kubectl_float(text: &str) -> Option<Value> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite())?;
+    let is_word =
+        text.contains(|letter: char| letter.is_alphabetic() && !matches!(letter, 'e' | 'E'));
+    (!is_word).then_some(Value::Float(value))
 }
 
 #[cfg(test)]
@@ -198,30 +202,66 @@ mod tests {
 
     #[test]
     fn scalars_are_what_kubectl_makes_of_them() {
+        // What kubectl 1.32 prints of them, with `label --local -o json`.
         for (text, expected) in [
             ("True", Value::Bool(true)),
             ("yes", Value::Bool(true)),
-            ("oFF", Value::Bool(false)),
+            ("OFF", Value::Bool(false)),
             ("n", Value::Bool(false)),
-            ("nUll", Value::Null),
+            ("NULL", Value::Null),
             ("012", Value::Integer(10)),
+            ("010", Value::Integer(8)),
+            ("0_1", Value::Integer(1)),
+            ("0O17", Value::Integer(15)),
             ("-0x1F", Value::Integer(-31)),
+            ("0x_1F", Value::Integer(31)),
             ("0B1_0", Value::Integer(2)),
             ("1_000", Value::Integer(1000)),
+            ("1__0", Value::Integer(10)),
+            ("1_", Value::Integer(1)),
+            ("+_1", Value::Integer(1)),
             ("-9223372036854775808", Value::Integer(i64::MIN)),
             ("18446744073709551615", Value::Float(18_446_744_073_709_551_615.0)),
+            ("0xFFFFFFFFFFFFFFFF", Value::Float(18_446_744_073_709_551_615.0)),
+            ("08", Value::Float(8.0)),
             ("0789", Value::Float(789.0)),
             ("+.5", Value::Float(0.5)),
+            ("1.", Value::Float(1.0)),
+            ("1_0.5", Value::Float(10.5)),
             ("1e3", Value::Float(1000.0)),
+            ("1e3_0", Value::Float(1e30)),
         ] {
             assert_eq!(plain(text), format!("{:?}", Ok::<_, String>(expected)), "{text}");
         }
-        for text in
-            ["1__0", "1_", "_1", "0x", "+-1", ".", "-", "inf", "-nan", "1.20.2", "12:30", "e5"]
-        {
+        for text in [
+            "tRue",
+            "oN",
+            "yES",
+            "oFF",
+            "nUll",
+            "_1",
+            "0x",
+            "0b",
+            "+-1",
+            ".",
+            "._5",
+            ".e5",
+            "-",
+            "inf",
+            "-nan",
+            "+.nan",
+            ".nAn",
+            "1.20.2",
+            "12:30",
+            "e5",
+            "1e999",
+            "-1e999",
+            "0x1FFFFFFFFFFFFFFFFF",
+            "2001-01-01",
+        ] {
             assert_eq!(plain(text), format!("Ok(String({text:?}))"), "{text}");
         }
-        for text in [".inf", "-.INF", "+.nan", "1e999", "-1e999"] {
+        for text in [".inf", "-.INF", "+.Inf", ".NaN"] {
             assert_eq!(plain(text), format!("Err(\"JSON has no number {text}\")"), "{text}");
         }
     }

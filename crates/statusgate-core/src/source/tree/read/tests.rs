@@ -181,12 +181,18 @@ fn plain_scalars_arrive_as_the_api_server_would_see_them() {
 
 #[test]
 fn structures_anchors_and_merge_keys_are_unfolded() {
-    let yaml = "1: [a, {b: }, []]\ntrue: {}\nbase: &base\n  x: 1\n  y: 2\nmore:\n  <<: *base\n  y: 3\nalias: *base\n";
+    let yaml = "1: [a, {b: }, []]\ntrue: {}\nbase: &base\n  x: 1\n  z: 2\nmore:\n  <<: *base\n  z: 3\nalias: *base\n";
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(&from_yaml(yaml).unwrap()).unwrap(),
-        serde_json::json!({"1": ["a", {"b": null}, []], "true": {}, "base": {"x": 1, "y": 2},
-            "more": {"x": 1, "y": 3}, "alias": {"x": 1, "y": 2}})
+        serde_json::json!({"1": ["a", {"b": null}, []], "true": {}, "base": {"x": 1, "z": 2},
+            "more": {"x": 1, "z": 3}, "alias": {"x": 1, "z": 2}})
     );
+}
+
+#[test]
+fn keys_without_quotes_are_named_by_their_values_as_kubectl_does() {
+    let yaml = "y: 1\n010: 2\n1.50: 3\ntRue: 4\n\"n\": 5\n";
+    assert_eq!(from_yaml(yaml).unwrap(), r#"{"true":1,"8":2,"1.5":3,"tRue":4,"n":5}"#);
 }
 
 #[test]
