@@ -41,7 +41,7 @@ pub(super) fn following(paths: &[PathBuf], spec: Option<PolicySpec>) -> anyhow::
     if !known.contains_key(name) {
         bail!("{}", explain::unknown(name, known.keys().map(String::as_str)));
     }
-    Ok(given.with_policies(&[("all", spec)])?)
+    Ok(given.with_policy("all", &spec)?)
 }
 
 /// Compiles the documents of a command that judges.

@@ -293,7 +293,7 @@ fn judged(
 ) -> BTreeSet<String> {
     let enable = enable.map(str::to_owned).into_iter().collect();
     let spec = PolicySpec { enable, ..PolicySpec::for_everything(convention) };
-    let policies = policies.with_policies(&[("all", spec)]).unwrap();
+    let policies = policies.with_policy("all", &spec).unwrap();
     let bare = || {
         let mut object = example.written.clone();
         object.as_object_mut().unwrap().remove("status");

@@ -135,14 +135,19 @@ fn mistakes_in_policies_are_counted_once_and_apart_from_those_in_cases() {
     assert!(err.ends_with("\n2 mistakes in the policies\n"), "{err}");
 }
 
-/// The sample in the documentation is a valid file of cases.
+/// The samples in the documentation are valid files of cases.
 #[test]
-fn the_sample_of_the_documentation_passes() {
+fn the_samples_of_the_documentation_pass() {
     let page = include_str!("../../docs/check.md");
-    let sample = page.split("```yaml\n").find(|block| block.starts_with("policies: ../appcat"));
-    let sample = sample.unwrap().split("```").next().unwrap();
-    let policy = include_str!("../../deploy/policies/appcat.yaml");
-    let folder = desk(&[("appcat.yaml", policy), ("tests/sample.yaml", sample)]);
+    let sample = |start: &str| {
+        let block = page.split("```yaml\n").find(|block| block.starts_with(start)).unwrap();
+        block.split("```").next().unwrap()
+    };
+    let folder = desk(&[
+        ("appcat.yaml", include_str!("../../deploy/policies/appcat.yaml")),
+        ("tests/whole.yaml", sample("policies: ../appcat")),
+        ("tests/changed.yaml", sample("convention: metav1\ncases:")),
+    ]);
     let (code, out, err) = test(folder.path(), &["tests"]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
 }
@@ -230,6 +235,90 @@ cases:
     let (code, out, err) = test(folder.path(), &["."]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.ends_with("7 cases: 7 passed, 0 failed\n"), "{out}");
+}
+
+#[test]
+fn a_case_can_change_another_one_by_pointers_and_its_policy() {
+    let suite = "\
+convention: appcat
+cases:
+- &base
+  name: as it is
+  source: a page
+  object: &object {apiVersion: g.io/v1, kind: XThing, status: {phase: Unknown, conditions: [{type: A}, {type: B}], at: 1}}
+  old: *object
+  expect: {verdict: allow, findings: []}
+- <<: *base
+  name: other values
+  with: {/object/status/phase: yes, /object/status/conditions/0: {type: C}, /object/status/conditions/-: 5, /old/status: {}}
+  without: [/object/status/conditions/1, /object/status/at]
+  expect: {status: {phase: true, conditions: [{type: C}, 5]}}
+- name: as strict as its policy
+  policy: {enforcement: Warn}
+  object: &bad {apiVersion: g.io/v1, kind: XThing, status: {phase: ready}}
+  expect: {verdict: warn}
+- name: an optional part
+  policy: {enable: [current-version], disagreement: Warn}
+  object: {apiVersion: g.io/v1, kind: XThing, status: {phase: Unknown, mariadbVersion: '11.5'}}
+  expect: {patch: [{op: add, path: /status/currentVersion, value: '11.5'}]}
+- &default
+  name: with the mutating webhook
+  object: {apiVersion: g.io/v1, kind: XThing, status: {}}
+  expect: {verdict: allow, status: {phase: Unknown}}
+- {<<: *default, name: without it, mutate: false, expect: {patch: none, status: {}}}
+";
+    let folder = desk(&[("a.yaml", suite)]);
+    let (code, out, err) = test(folder.path(), &["."]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.ends_with("6 cases: 6 passed, 0 failed\n"), "{out}");
+}
+
+#[test]
+fn mistakes_in_pointers_and_policies_of_cases_are_shown_where_they_are() {
+    let cases = "\
+- name: a
+  object: {apiVersion: g.io/v1, kind: Thing, status: {phase: Unknown}}
+  with: {/object/staus/phase: Ready, /status/phase: Ready, object: 5}
+  without: [/object/status/phse, /old]
+  policy: {enable: [current-versoin], enforcment: Warn}
+  expect: {verdict: allow}
+- name: b
+  object: {apiVersion: g.io/v1, kind: Thing}
+  policy: {enable: [current-versoin]}
+  expect: {verdict: allow}
+";
+    let policies = format!("policies: policy.yaml\ncases:\n{cases}");
+    let folder = desk(&[
+        ("a.yaml", &format!("convention: appcat\ncases:\n{cases}")),
+        ("b.yaml", &policies),
+        ("policy.yaml", POLICY),
+    ]);
+    let (code, _, err) = test(folder.path(), &["a.yaml", "b.yaml"]);
+    assert_eq!(code, 2, "{err}");
+    for said in [
+        "there is no /object/staus/phase in this case\n --> a.yaml:5:10\n",
+        "help: did you mean \"status\"?\n",
+        "there is no /status/phase in this case\n --> a.yaml:5:38\n",
+        "there is no object in this case\n",
+        "there is no /object/status/phse in this case\n --> a.yaml:6:13\n",
+        "help: did you mean \"phase\"?\n",
+        "there is no /old in this case\n",
+        "unknown key \"enforcment\"",
+        "\"policy\" needs the \"convention\" of the file\n --> b.yaml:7:11\n",
+    ] {
+        assert!(err.contains(said), "{said}\n{err}");
+    }
+    let good = &cases[cases.find("- name: b").unwrap()..];
+    let folder = desk(&[("a.yaml", &format!("convention: appcat\ncases:\n{good}"))]);
+    let (code, _, err) = test(folder.path(), &["a.yaml"]);
+    assert_eq!(code, 2, "{err}");
+    for said in [
+        "unknown optional part \"current-versoin\"",
+        " --> a.yaml:5:21\n",
+        "did you mean \"current-version\"?",
+    ] {
+        assert!(err.contains(said), "{said}\n{err}");
+    }
 }
 
 #[test]
@@ -381,14 +470,14 @@ fn a_case_of_the_playground_passes() {
 
 #[test]
 fn the_parts_of_a_case_that_are_manifests_may_repeat_a_key_and_the_others_may_not() {
-    let case = "convention: appcat\ncases:\n- name: a\n  object: {apiVersion: g/v1, kind: A, status: {phase: ready, phase: Unknown}}\n";
+    let case = "convention: appcat\ncases:\n- name: a\n  object: {apiVersion: g/v1, kind: A, status: {phase: ready, phase: Unknown}}\n  with: {/object/status: {phase: C, phase: Unknown}}\n";
     let good =
         format!("{case}  expect: {{verdict: allow, status: {{phase: B, phase: Unknown}}}}\n");
     let bad = format!("{case}  expect: {{verdict: deny, verdict: allow}}\n");
     let folder = desk(&[("good.yaml", &good), ("bad.yaml", &bad)]);
     let (code, out, err) = test(folder.path(), &["good.yaml"]);
     assert_eq!(code, 0, "{out}{err}");
-    for place in ["4:62", "5:47"] {
+    for place in ["4:62", "5:37", "6:47"] {
         let warning = format!(
             "good.yaml:{place}: warning: the key \"phase\" is here twice: the last value counts\n"
         );

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::time;
-use statusgate_core::documents::suite;
+use statusgate_core::documents::{PolicySpec, suite};
 use statusgate_core::source::Identity;
-use statusgate_core::source::tree::{At, Node, Problems, Span};
+use statusgate_core::source::tree::{At, Node, Problems, Span, near};
 
 /// One document: the policies, and the cases.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(super) struct Case {
     pub(super) place: Span,
     /// The locations of the rules of the expected findings.
     pub(super) rules: Vec<Span>,
+    /// A policy of its own, and where it is written.
+    pub(super) policy: Option<(PolicySpec, Node)>,
     pub(super) identity: Identity,
     /// JSON text.
     pub(super) object: String,
@@ -72,26 +74,46 @@ pub(super) fn read(
     let at = At::root(&node, problems);
     let now = now.and_then(|text| read_time(&text, at.key("now"))).unwrap_or(LATE);
     let mut names = HashSet::new();
-    let read = cases.into_iter().enumerate().filter_map(|(index, case)| {
+    let mut read = Vec::with_capacity(cases.len());
+    for (index, case) in cases.into_iter().enumerate() {
         let at = at.key("cases").item(index);
         if !names.insert(case.name.clone()) {
             at.key("name").report(format!("there is a case \"{}\" already", case.name));
         }
-        read_case(case, &json["cases"][index], now, at)
-    });
+        read.extend(read_case(case, &json["cases"][index], convention.as_deref(), now, at));
+    }
     let policies = policies.map(|paths| paths.0).unwrap_or_default();
     let place = node.member("policies").or_else(|| node.member("convention")).unwrap_or(&node);
     Some(Suite {
         policies: policies.into_iter().map(|path| folder.join(path)).collect(),
         convention,
         place: place.span.clone(),
-        cases: read.collect(),
+        cases: read,
     })
 }
 
-fn read_case(mut written: suite::Case, json: &Value, now: Timestamp, at: At<'_>) -> Option<Case> {
-    let object = read_object(&json["object"], at.key("object"));
-    let old = json.get("old").and_then(|json| read_object(json, at.key("old")));
+fn read_case(
+    mut written: suite::Case,
+    json: &Value,
+    convention: Option<&str>,
+    now: Timestamp,
+    at: At<'_>,
+) -> Option<Case> {
+    let mut objects = json!({"object": json["object"]});
+    if let Some(old) = json.get("old") {
+        objects["old"] = old.clone();
+    }
+    change(&mut objects, &written, &json["with"], at);
+    let object = read_object(&objects["object"], at.key("object"));
+    let old = objects.get("old").and_then(|old| read_object(old, at.key("old")));
+    let policy = written.policy.as_ref().and_then(|policy| {
+        let at = at.key("policy");
+        if convention.is_none() {
+            let help = "name the convention at the top, or write a policy and name its file";
+            at.report_with_help("\"policy\" needs the \"convention\" of the file", help);
+        }
+        Some((policy.of(convention?), at.node().clone()))
+    });
     let now = written.now.as_ref().map_or(Some(now), |text| read_time(text, at.key("now")));
     let expected = &json["expect"];
     let findings = at.key("expect").key("findings");
@@ -105,12 +127,52 @@ fn read_case(mut written: suite::Case, json: &Value, now: Timestamp, at: At<'_>)
         written,
         place: at.key("name").node().span.clone(),
         rules,
+        policy,
         identity,
         object,
         old: old.map(|(_, text)| text),
         now: now?,
         patch: patch.flatten(),
     })
+}
+
+/// Applies `with` and `without`.
+fn change(objects: &mut Value, written: &suite::Case, with: &Value, at: At<'_>) {
+    for pointer in written.with.keys() {
+        let op = if objects.pointer(pointer).is_some() { "replace" } else { "add" };
+        let operation = json!({"op": op, "path": pointer, "value": with[pointer]});
+        apply(objects, pointer, operation, at.key("with").key(pointer).name());
+    }
+    for (index, pointer) in written.without.iter().enumerate() {
+        let operation = json!({"op": "remove", "path": pointer});
+        apply(objects, pointer, operation, at.key("without").item(index));
+    }
+}
+
+fn apply(objects: &mut Value, pointer: &str, operation: Value, at: At<'_>) {
+    let mut names = pointer.split('/').skip(1);
+    let applied = match (names.next(), serde_json::from_value(operation)) {
+        (Some("object" | "old"), Ok(operation)) => json_patch::patch(objects, &[operation]).is_ok(),
+        _ => false,
+    };
+    if !applied {
+        let help = near_pointer(objects, pointer).map_or_else(
+            || "a pointer begins with /object or /old, as in /object/status/phase".to_owned(),
+            |near| format!("did you mean \"{near}\"?"),
+        );
+        at.report_with_help(format!("there is no {pointer} in this case"), help);
+    }
+}
+
+/// The name that is most like the first one of a pointer that does not exist.
+fn near_pointer<'v>(mut value: &'v Value, pointer: &str) -> Option<&'v str> {
+    for name in pointer.split('/').skip(1) {
+        match value.pointer(&format!("/{name}")) {
+            Some(inner) => value = inner,
+            None => return near(name, value.as_object()?.keys().map(String::as_str)),
+        }
+    }
+    None
 }
 
 fn read_time(text: &str, at: At<'_>) -> Option<Timestamp> {

@@ -192,18 +192,19 @@ impl Bench {
         let known = rule_ids(&policies);
         let part = filter.unwrap_or_default();
         for case in suite.cases.iter().filter(|case| case.written.name.contains(part)) {
-            let unknown = unknown_rules(case, &known);
-            if !unknown.is_empty() {
-                self.mistakes.extend(unknown);
-                continue;
-            }
-            match try_case(case, &policies) {
+            let tried = match &case.policy {
+                None => try_case(case, &policies, &known),
+                Some((spec, node)) => policies
+                    .with_policy_of("all", spec, node)
+                    .and_then(|policies| try_case(case, &policies, &rule_ids(&policies))),
+            };
+            match tried {
                 Ok(differences) => self.tried.push(Tried {
                     place: Place::of(file, &case.place.bytes),
                     name: case.written.name.clone(),
                     differences,
                 }),
-                Err(message) => self.mistakes.push(Diagnostic::new(case.place.clone(), message)),
+                Err(mistakes) => self.mistakes.extend(mistakes),
             }
         }
     }
@@ -311,8 +312,20 @@ fn unknown_rules(case: &Case, known: &[String]) -> Vec<Diagnostic> {
     unknown.map(mistake).collect()
 }
 
-fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String> {
-    let suite::Case { writer: user, operation, subresource, expect, .. } = &case.written;
+fn try_case(
+    case: &Case,
+    policies: &PolicySet,
+    known: &[String],
+) -> Result<Vec<Difference>, Vec<Diagnostic>> {
+    let unknown = unknown_rules(case, known);
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
+    judge(case, policies).map_err(|message| vec![Diagnostic::new(case.place.clone(), message)])
+}
+
+fn judge(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String> {
+    let suite::Case { writer: user, operation, subresource, mutate, expect, .. } = &case.written;
     let CaseWriter { user, groups } = user.clone().unwrap_or_default();
     let request = Request {
         identity: &case.identity,
@@ -338,8 +351,8 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         let object = std::mem::take(&mut subject.object);
         subject.old.get_or_insert(object);
     }
-    let review =
-        engine::review(policies, subject, true, case.now).map_err(|error| error.to_string())?;
+    let review = engine::review(policies, subject, mutate.unwrap_or(true), case.now)
+        .map_err(|error| error.to_string())?;
     // A misspelled kind would always be allowed. A case that names the request is intentional.
     if review.policies.is_empty() && operation.is_none() && subresource.is_none() {
         return Err(format!("no policy selects this {}: nothing is tested", case.identity.kind));

@@ -82,7 +82,7 @@ impl Examples {
     /// # Errors
     /// If there is no convention of this name.
     pub fn of_convention(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
-        let with = |spec: PolicySpec| policies.with_policies(&[("example", spec)]);
+        let with = |spec: PolicySpec| policies.with_policy("example", &spec);
         Ok(Self {
             plain: with(PolicySpec::for_everything(name))?,
             complete: with(with_all_parts(policies, name))?,

@@ -27,7 +27,7 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
-        let all = policies.with_policies(&[("lint", with_all_parts(policies, name))])?;
+        let all = policies.with_policy("lint", &with_all_parts(policies, name))?;
         let policies = ACTIONS.map(|disagreement| {
             let own = all.policies().iter().map(|policy| Policy { disagreement, ..policy.clone() });
             (disagreement, PolicySet::of(own.collect()))

@@ -2,13 +2,14 @@
 
 use std::sync::LazyLock;
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::check::{self, Spec};
 use super::schema::Schema;
-use super::{Action, ZeroOrMore};
+use super::{Action, FixedAction, PolicySpec, ZeroOrMore};
 use crate::model::Operation;
 use crate::source::tree::{Node, Problems};
 
@@ -41,10 +42,18 @@ document! {
     pub struct Case {
         /// The name of the case.
         name: String,
+        /// Where the write comes from.
+        source?: String,
+        /// Settings of the policy of `convention`.
+        policy?: CasePolicy,
         /// The object that is written.
         object: Value,
         /// The stored object.
         old?: Value,
+        /// New values in `object` and `old`, by pointers that begin with these words.
+        with = IndexMap<String, Value>,
+        /// Pointers to values that are removed, after `with`.
+        without = Vec<String>,
         /// The user.
         writer?: CaseWriter,
         /// The operation. Default: the one of a status write.
@@ -53,8 +62,21 @@ document! {
         subresource?: String,
         /// The time of the write.
         now?: String,
+        /// Whether the mutating webhook is called first. Default: true.
+        mutate?: bool,
         /// The expected result.
         expect: Expectation,
+    }
+
+    /// Settings of the policy of a case, as in a StatusPolicy.
+    pub struct CasePolicy {
+        /// The optional rules and defaults of the convention to enable.
+        enable = Vec<String>,
+        /// The strongest action.
+        #[schemars(with = "Option<FixedAction>")]
+        enforcement?: Action,
+        /// What happens when the write introduces a disagreement.
+        disagreement?: Action,
     }
 
     /// The user of a write.
@@ -99,6 +121,15 @@ impl Suite {
     /// Checks and reads a document; `None` if it cannot be read.
     pub fn read(document: &mut Node, problems: &Problems) -> Option<Self> {
         check::spec(document, true, problems)
+    }
+}
+
+impl CasePolicy {
+    /// The policy for every object.
+    pub fn of(&self, convention: &str) -> PolicySpec {
+        let Self { enable, enforcement, disagreement } = self.clone();
+        let all = PolicySpec::for_everything(convention);
+        PolicySpec { enable, enforcement, disagreement, ..all }
     }
 }
 

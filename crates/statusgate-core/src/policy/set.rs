@@ -110,21 +110,35 @@ impl PolicySet {
         }
     }
 
-    /// Policies that code has built, by name, under the conventions of this set.
+    /// A policy that code has built, under the conventions of this set.
     ///
     /// # Errors
-    /// All mistakes in the policies.
-    pub fn with_policies(&self, documents: &[(&str, PolicySpec)]) -> Result<Self, Diagnostics> {
+    /// All mistakes in the policy.
+    pub fn with_policy(&self, name: &str, spec: &PolicySpec) -> Result<Self, Diagnostics> {
         let source = Source::new("policies built in code", "");
         let node = Node { value: Value::Null, span: Span::default() };
+        self.with_policy_of(name, spec, &node)
+            .map_err(|mistakes| Diagnostics::new(&[source], mistakes))
+    }
+
+    /// The same for a policy from this node of a document.
+    ///
+    /// # Errors
+    /// All mistakes in the policy.
+    pub fn with_policy_of(
+        &self,
+        name: &str,
+        spec: &PolicySpec,
+        node: &Node,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let problems = Problems::default();
         let known = KnownConventions { given: self.given.clone(), ..KnownConventions::default() };
-        let at = At::root(&node, &problems);
-        let each = documents.iter().map(|(name, spec)| document::compile(name, spec, &known, at));
-        let policies = each.flatten().collect();
+        let policy = document::compile(name, spec, &known, At::root(node, &problems));
         match problems.into_list() {
-            mistakes if mistakes.is_empty() => Ok(Self::index(policies, known.given)),
-            mistakes => Err(Diagnostics::new(&[source], mistakes)),
+            mistakes if mistakes.is_empty() => {
+                Ok(Self::index(policy.into_iter().collect(), known.given))
+            }
+            mistakes => Err(mistakes),
         }
     }
 

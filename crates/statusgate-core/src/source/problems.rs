@@ -109,7 +109,7 @@ impl<'p> At<'p> {
     }
 
     /// The key of this value.
-    pub(crate) const fn name(self) -> Self {
+    pub const fn name(self) -> Self {
         Self { span: self.key, ..self }
     }
 

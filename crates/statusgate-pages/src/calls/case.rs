@@ -1,5 +1,6 @@
 //! A write as a case of `statusgate test`, with what the webhooks do now as the expected result.
 
+use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -30,12 +31,17 @@ pub(super) fn answer(write: &Write) -> Answer {
     let patch = judged.mutation.patch.as_ref().map_or_else(|| json!("none"), |patch| json!(patch));
     let case = Case {
         name: judged.manifest.identity.to_string(),
+        source: None,
+        policy: None,
         object: value(judged.manifest),
         old: judged.old.map(value),
+        with: IndexMap::new(),
+        without: Vec::new(),
         writer: (!user.is_empty()).then_some(CaseWriter { user: Some(user), groups }),
         operation: recorded.map(|request| request.operation),
         subresource: recorded.map(|request| request.subresource.clone()),
         now: Some(judged.now.to_string()),
+        mutate: None,
         expect: Expectation {
             verdict: Some(match strongest {
                 Some(Action::Deny) => Word::Deny,

@@ -56,7 +56,7 @@ impl Documents {
             return Err(vec![Diagnostic::at(place, message)].into());
         };
         named(&given, name)?;
-        Ok(given.with_policies(&[(ALL, PolicySpec::for_everything(name))])?)
+        Ok(given.with_policy(ALL, &PolicySpec::for_everything(name))?)
     }
 
     /// The policies and the convention of a file with test cases, in which the documents have a file of their own.

@@ -368,6 +368,7 @@ impl TreeReader {
         let keys = self.open.iter().filter_map(|open| Some(open.key.as_ref()?.name.as_str()));
         match Vec::from_iter(keys.take(3)).as_slice() {
             ["cases", "object" | "old", ..] => self.open.len() > 3,
+            ["cases", "with", _] => self.open.len() > 4,
             ["cases", "expect", "status" | "patch"] => self.open.len() > 4,
             _ => false,
         }
