@@ -13,6 +13,7 @@ use statusgate_core::policy::{PolicySet, Source};
 use statusgate_pages::explain::{Graph, Page, RuleText, data, render};
 
 use crate::command::{Ended, run};
+use crate::suites;
 
 fn built_in() -> PolicySet {
     PolicySet::compile(&[]).unwrap()
@@ -86,7 +87,7 @@ fn a_long_field_is_wrapped_after_a_dot_and_never_inside_a_name() {
 
 #[test]
 fn the_values_of_a_map_are_explained_as_elements() {
-    let fixture = "tests/fixtures/conventions/cloudnative-pg.yaml";
+    let fixture = "examples/suites/cloudnative-pg/convention.yaml";
     let (code, page, err) = explain(&["cloudnative-pg", "--policies", fixture]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     insta::assert_snapshot!(page);
@@ -442,13 +443,13 @@ fn an_impossible_request_exits_with_2() {
 
 /// The pages as they should be. With `UPDATE_DOCS` set they are written instead of compared.
 #[test]
-fn the_pages_of_the_docs_are_the_output_of_explain_and_the_checked_transitions() {
+fn the_pages_of_the_docs_are_the_output_of_explain_and_the_transitions() {
     let update = std::env::var_os("UPDATE_DOCS").is_some();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conventions");
     let policies = built_in();
     let mut pages: Vec<(PathBuf, String)> = Vec::new();
     for (name, convention) in policies.conventions() {
-        let page = render::markdown(&Page::of(convention)) + &checked_transitions(name);
+        let page = render::markdown(&Page::of(convention)) + &suites_of(name);
         pages.push((folder.join(format!("{name}.md")), page));
     }
     let (_, list, _) = explain(&["-o", "markdown"]);
@@ -492,29 +493,30 @@ fn kinds_of_remarks() -> String {
     text
 }
 
-/// The section with the transitions that `tests/pure/goldens` judges.
-fn checked_transitions(convention: &str) -> String {
-    let path =
-        format!("{}/tests/fixtures/transitions/{convention}.yaml", env!("CARGO_MANIFEST_DIR"));
-    let Ok(text) = std::fs::read_to_string(path) else { return String::new() };
-    let page: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
-    let mut section = "\n## Transitions of controllers that were checked\n\n\
-                       | transition | source | verdict | rules |\n|---|---|---|---|\n"
-        .to_owned();
-    for example in page["examples"].as_array().unwrap() {
-        let text = |key: &str| example[key].as_str().unwrap().to_owned();
-        let rules = example["rules"].as_array().into_iter().flatten();
-        let rules: Vec<_> = rules.map(|rule| rule.as_str().unwrap()).collect();
-        let (id, source, verdict) = (text("id"), text("source"), text("verdict"));
-        writeln!(section, "| {id} | {source} | {verdict} | {} |", rules.join(", ")).unwrap();
+/// The section with the suites of a convention.
+fn suites_of(convention: &str) -> String {
+    let mut section = format!(
+        "\n## Cases\n\n`examples/suites/{convention}` has a write that breaks each rule, and other writes, as \
+         [test cases](../check.md#statusgate-test). Among them are these transitions of controllers:\n\n\
+         | transition | source | verdict | rules |\n|---|---|---|---|\n"
+    );
+    for case in suites::cases(convention, "transitions") {
+        let expect = &case["expect"];
+        let patched = if expect["patch"] == "none" { "" } else { ", patched" };
+        let rules = expect["findings"].as_array().unwrap().iter();
+        let rules: Vec<_> = rules.map(|found| suites::rule(found).1).collect();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let (name, source) = (text(&case["name"]), text(&case["source"]));
+        let (verdict, rules) = (text(&expect["verdict"]), rules.join(", "));
+        writeln!(section, "| {name} | {source} | {verdict}{patched} | {rules} |").unwrap();
     }
     section
 }
 
 const INDEX: &str = "# The built-in conventions
 
-Each page is what `statusgate explain NAME -o markdown` prints, and the transitions that the tests check;
-`make docs` writes them anew. The documents
+Each page is what `statusgate explain NAME -o markdown` prints, and the transitions of controllers that `examples/suites`
+has; `make docs` writes them anew. The documents
 themselves are printed by `-o yaml`, and with everything that they extend by `-o yaml --resolved`; `-o mermaid` draws
 the moves between phases, and `-o json` is everything as data, with the truth table in full. `statusgate explain RULE-ID`
 explains one rule, with a write that violates it and one that satisfies it. `statusgate lint` proves

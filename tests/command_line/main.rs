@@ -31,6 +31,7 @@ mod manifests;
 mod pages;
 mod record;
 mod status;
+mod suites;
 mod terminal;
 mod test;
 mod wait;

@@ -70,8 +70,8 @@ fn patch(old: Value, new: Value) -> Value {
 
 // --- examples of the convention's page --------------------------------------------------------
 //
-// The rules fixture `fixtures/rules/appcat.yaml` proves A2, A6 and A7: `phase-ready`, `phase-deleting`
-// and `phase-value` reject.
+// `examples/suites/appcat/rules.yaml` proves A2, A6 and A7: `phase-ready`, `phase-deleting` and
+// `phase-value` reject.
 
 #[test]
 fn a1_a_changed_phase_without_a_time_gets_the_time_of_the_write() {
@@ -237,7 +237,7 @@ fn failed_is_denied_while_every_condition_is_true() {
         .finds(&[(Deny, "appcat/phase-failed")]);
 }
 
-/// `fixtures/rules/appcat.yaml` has the other rules that warn.
+/// `examples/suites/appcat/rules.yaml` has the other rules that warn.
 #[test]
 fn a_suspicious_status_is_accepted_with_a_warning() {
     for (old, new, rule) in [

@@ -1,8 +1,6 @@
-//! The built-in conventions match the systems they describe: the examples of their pages, one change
-//! for each of their rules, the documents they come from, and recorded answers of apimachinery.
+//! The built-in conventions match the systems they describe: recorded writes of their controllers, and recorded
+//! answers of apimachinery. `tests/command_line/suites.rs` runs a case for each of their rules.
 
-mod examples;
-mod judging;
 mod oracles;
 mod recorded;
 mod rules;
