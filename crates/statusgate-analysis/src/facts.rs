@@ -19,7 +19,8 @@ use statusgate_core::policy::convention::{ConditionList, Convention};
 pub(crate) use collector::Collector;
 pub(crate) use fitting::{Left, is_decided, left, refused, values};
 pub(crate) use sample::{
-    FUTURE, GATE, GATES, LATER, NOW, PAST, condition, gate, generation, matching, reason,
+    FUTURE, GATE, GATES, LATER, NOW, PAST, STATUSES, condition, gate, generation, has_statuses,
+    matching, reason,
 };
 
 /// Something that predicates query.

@@ -30,6 +30,24 @@ fn rules_that_together_reject_every_value_of_a_map_are_reported() {
     assert_eq!(remarks(&changed.replace("conditions:\n", list)), []);
 }
 
+/// A list of nodes has a `status`, too, which is no status of a condition.
+#[test]
+fn elements_with_a_status_of_their_own_can_be_written() {
+    for status in [
+        "{required: true, enum: [Running, Failed]}",
+        "{type: integer, required: true}",
+        "{type: boolean}",
+        "{maxLength: 3}",
+        "{minLength: 10}",
+        "{forbidden: true}",
+    ] {
+        let spec = format!(
+            "conditions:\n  - path: /status/nodes\n    key: [name]\n    members: {{name: {{required: true}}, status: {status}}}"
+        );
+        assert_eq!(remarks(&spec), [], "{status}");
+    }
+}
+
 /// The rules of the one contradiction, which has a witness.
 fn contradiction(spec: &str) -> Vec<String> {
     let fault = only(Kind::Contradiction, spec);

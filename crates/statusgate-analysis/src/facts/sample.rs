@@ -155,6 +155,18 @@ pub(crate) fn reason(
     row.map_or_else(|| REASON.to_owned(), |(reason, _)| reason.clone())
 }
 
+/// The statuses of a condition.
+pub(crate) const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+
+/// Whether the elements of a list have the status of a condition. Otherwise `status` is a member with other values, such as
+/// the state of a node, or there is none.
+pub(crate) fn has_statuses(list: &ConditionList) -> bool {
+    let checks: Vec<&Check> =
+        list.members.get("status").into_iter().flat_map(|all| all.iter()).collect();
+    let mut statuses = STATUSES.map(Value::from).into_iter();
+    !list.is_map() && statuses.any(|status| passes(&checks, &status))
+}
+
 /// A condition with all members that its list requires.
 pub(crate) fn condition(
     list: Option<&ConditionList>,
@@ -166,6 +178,8 @@ pub(crate) fn condition(
     let mut condition = Map::new();
     if !list.is_some_and(ConditionList::is_map) {
         condition.insert("type".to_owned(), kind.into());
+    }
+    if list.is_none_or(has_statuses) {
         condition.insert("status".to_owned(), status.into());
     }
     let Some(list) = list else {

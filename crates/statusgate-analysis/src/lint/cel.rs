@@ -6,9 +6,10 @@ use std::cell::{Cell, OnceCell};
 use indexmap::IndexSet;
 use serde_json::{Value, json};
 
-use super::example::{STATUSES, Search, Variation, replaced};
+use super::example::{Search, Variation, replaced};
 use super::rules::MAX_SEARCH;
 use super::{Kind, Remark};
+use crate::facts::STATUSES;
 use crate::scene::Scene;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{Budget, holds};

@@ -9,7 +9,6 @@ mod seeds;
 
 pub(super) use changes::Variation;
 pub(super) use edit::replaced;
-pub(super) use seeds::STATUSES;
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;

@@ -13,10 +13,9 @@ use serde_json::Value;
 
 use super::backfill::add_field;
 use super::each_once;
-use super::example::STATUSES;
 use super::gate::{Gate, Write};
 use super::rulings::{EMPTY, Ruling, is_one_of};
-use crate::facts::{Answer, Fact, Question, Space};
+use crate::facts::{Answer, Fact, Question, STATUSES, Space, has_statuses};
 use crate::scene::{Scene, Stage};
 use statusgate_core::engine::Action;
 use statusgate_core::language::{AnyWord, Predicate};
@@ -80,12 +79,21 @@ impl<'c> Search<'_, 'c> {
         let mut questions: Vec<Question<'_>> = asks.collect();
         let kind: Vec<&str> = self.element.iter().map(|(_, name)| *name).collect();
         let typed = self.element.filter(|(list, _)| !list.is_map());
-        let judged = Predicate::all([is_one_of("status", &STATUSES), is_one_of("type", &kind)]);
+        // The other values of `status` are those that its checks accept.
+        let statuses: &[&str] = match typed.is_some_and(|(list, _)| has_statuses(list)) {
+            true => &STATUSES,
+            false => &[],
+        };
+        let of_status = Some(is_one_of("status", statuses)).filter(|_| !statuses.is_empty());
+        let judged = Predicate::all(of_status.into_iter().chain([is_one_of("type", &kind)]));
         questions.extend(typed.map(|(list, _)| self.question(&judged, Some(list))));
         let mut space = self.stage.space(&questions);
         space.facts.retain(|fact, _| *fact != Fact::Deleting && !fact.is_stored());
-        for (member, wanted) in [("type", kind.as_slice()), ("status", STATUSES.as_slice())] {
+        for (member, wanted) in [("type", kind.as_slice()), ("status", statuses)] {
             let fact = Fact::Member { old: false, name: member.to_owned() };
+            if wanted.is_empty() {
+                continue;
+            }
             if let Some(answers) = space.facts.get_mut(&fact).filter(|_| typed.is_some()) {
                 answers.retain(|answer| {
                     answer.value().is_some_and(|value| wanted.iter().any(|text| value == text))

@@ -2,10 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::example::STATUSES;
 use super::fields::checks_at;
 use super::{Lint, each_once};
-use crate::facts::{Left, Question, is_decided, left};
+use crate::facts::{Left, Question, STATUSES, has_statuses, is_decided, left};
 use crate::line::Clause;
 use crate::scene::Scene;
 use statusgate_core::language::{
@@ -248,7 +247,7 @@ impl<'c> Lint<'c> {
             rulings.push(ruling(&sanction.rule, asks));
         }
         for ruling in &mut rulings {
-            if !list.is_map() {
+            if has_statuses(list) {
                 ruling.asks.push(is_one_of("status", &STATUSES));
             }
             // Conditions in addition to the element are judged, too.

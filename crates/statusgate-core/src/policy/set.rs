@@ -338,7 +338,12 @@ fn compile_conventions(
         if let Some(found) = compile_convention(&envelope.label, &known.specs, &problems) {
             known.given.insert(envelope.label.clone(), found);
         }
-        mistakes.extend(with_heir(problems, &envelope.span, &envelope.label));
+        mistakes.extend(with_heir(
+            problems,
+            &envelope.span,
+            &envelope.label,
+            known.specs.get(&envelope.label),
+        ));
     }
     for envelope in unnamed {
         let problems = Problems::default();
@@ -346,7 +351,7 @@ fn compile_conventions(
         specs.add(std::iter::once((UNNAMED, &envelope.spec)), &problems);
         compile_convention(UNNAMED, &specs, &problems);
         let label = if envelope.label.is_empty() { UNNAMED } else { &envelope.label };
-        mistakes.extend(with_heir(problems, &envelope.span, label));
+        mistakes.extend(with_heir(problems, &envelope.span, label, specs.get(UNNAMED)));
     }
     without_repetition(mistakes)
 }
@@ -360,16 +365,38 @@ fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<
     Some(KnownConvention { convention: Arc::new(convention), sound, complete })
 }
 
-/// The mistakes of a convention. Those outside of its own document name the convention as heir.
-fn with_heir(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
+/// The mistakes of a convention. Those outside of its own document name the convention as heir, and how it leaves
+/// the inherited part out.
+fn with_heir(problems: Problems, own: &Span, name: &str, whole: Option<Whole>) -> Vec<Diagnostic> {
     let mut mistakes = problems.into_list();
     for mistake in &mut mistakes {
         let Span { source, bytes } = &mistake.span;
         if *source != own.source || !(own.bytes.start..=own.bytes.end).contains(&bytes.start) {
             mistake.inherited_by = Some(name.to_owned());
+            if let Some(part) =
+                whole.as_ref().and_then(|whole| part_at(&whole.spec, &mistake.span)?)
+            {
+                let help =
+                    mistake.help.take().map(|help| format!("{help}, or ")).unwrap_or_default();
+                mistake.help = Some(format!("{help}leave this part out with `without: [{part}]`"));
+            }
         }
     }
     mistakes
+}
+
+/// The name of the innermost part with a name, or an id, around the node at a location. The outer `None`: there is no such
+/// node; a mapping has the location of its start only.
+fn part_at<'n>(node: &'n Node, span: &Span) -> Option<Option<&'n str>> {
+    let inner = match &node.value {
+        _ if node.span == *span => Some(None),
+        Value::List(items) => items.iter().find_map(|item| part_at(item, span)),
+        Value::Map(entries) => entries.iter().find_map(|(key, node)| {
+            if key.span == *span { Some(None) } else { part_at(node, span) }
+        }),
+        _ => None,
+    };
+    inner.map(|name| name.or_else(|| node.text_of("name")).or_else(|| node.text_of("id")))
 }
 
 /// The same without inherited mistakes that the base or another heir already has.

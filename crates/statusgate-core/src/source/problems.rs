@@ -56,6 +56,7 @@ impl Problems {
 pub fn did_you_mean<'w>(found: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
     match near(found, known.clone()) {
         Some(name) => format!("did you mean \"{name}\"?"),
+        None if known.clone().next().is_none() => "there is none".to_owned(),
         None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
     }
 }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::Search;
 use super::edit::{replaced, without_one};
-use super::seeds::{GENERATION, OTHER, STATUSES};
+use super::seeds::{GENERATION, OTHER};
+use crate::facts::STATUSES;
 use crate::facts::{FUTURE, LATER, NOW, PAST, values};
 use crate::scene::{Scene, put};
 use statusgate_core::model::Pointer;

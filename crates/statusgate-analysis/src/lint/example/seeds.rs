@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::rules::MAX_WRITES;
 use super::changes::Variation;
 use super::{CLEAN, Candidate, KEPT, Search};
+use crate::facts::STATUSES;
 use crate::facts::{Fact, LATER, PAST, Question, Space, matching};
 use crate::line::{Clause, clauses};
 use crate::scene::{Scene, put};
@@ -18,9 +19,6 @@ use statusgate_core::policy::convention::{ConditionList, PhaseRules, PhaseValue}
 
 /// Combinations that are judged if some of them violate the rule.
 const MAX_ASKED: usize = 256;
-
-/// The statuses of conditions.
-pub(in super::super) const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 /// A type that no convention names.
 pub(super) const OTHER: &str = "Example";
