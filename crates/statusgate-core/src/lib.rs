@@ -30,6 +30,7 @@ pub mod language;
 pub mod model;
 pub mod policy;
 pub mod request;
+pub mod schema;
 pub mod source;
 pub mod values;
 pub mod wire;

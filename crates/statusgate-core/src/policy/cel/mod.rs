@@ -15,7 +15,7 @@ mod syntax;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cel::common::ast::IdedExpr;
+use cel::common::ast::{IdedExpr, SourceInfo};
 
 use crate::model::Pointer;
 
@@ -85,6 +85,25 @@ impl Mistake {
 /// # Errors
 /// All errors that can be found without data.
 pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
+    let (mut tree, places) = tree(text)?;
+    let mistakes = names::check(&tree, text, &places);
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let reads = Reads::of(&tree);
+    let needs = rewrite::rewrite(&mut tree, text, &places)?;
+    Ok(Expression { tree, needs, reads })
+}
+
+/// Parses the rule of a schema, and finds whether it reads `oldSelf`. `None` if it cannot be parsed within
+/// the limits of a policy's rules.
+pub(crate) fn parse(text: &str) -> Option<(IdedExpr, bool)> {
+    let (tree, _) = tree(text).ok()?;
+    let reads_stored = Reads::of(&tree).stored.is_some();
+    Some((tree, reads_stored))
+}
+
+fn tree(text: &str) -> Result<(IdedExpr, SourceInfo), Vec<Mistake>> {
     let one = |mistake| Err(vec![mistake]);
     if text.trim().is_empty() {
         return one(Mistake::new(None, "an expression must not be empty"));
@@ -104,18 +123,11 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
     }
     let parser = cel::parser::Parser::new().enable_optional_syntax(true);
     let parsed = catch_unwind(AssertUnwindSafe(|| parser.parse_with_source_info(text)));
-    let (mut tree, places) = match parsed {
-        Ok(Ok(parsed)) => parsed,
-        Ok(Err(errors)) => return one(syntax::mistake(text, &errors)),
-        Err(_) => return one(Mistake::new(None, "invalid CEL: the parser failed")),
-    };
-    let mistakes = names::check(&tree, text, &places);
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    match parsed {
+        Ok(Ok(parsed)) => Ok(parsed),
+        Ok(Err(errors)) => one(syntax::mistake(text, &errors)),
+        Err(_) => one(Mistake::new(None, "invalid CEL: the parser failed")),
     }
-    let reads = Reads::of(&tree);
-    let needs = rewrite::rewrite(&mut tree, text, &places)?;
-    Ok(Expression { tree, needs, reads })
 }
 
 #[cfg(test)]

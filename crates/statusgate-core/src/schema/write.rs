@@ -1,0 +1,155 @@
+//! A write: what the API server makes of it, and whether it accepts it.
+
+use serde_json::Value;
+
+use super::check::Check;
+use super::path::Path;
+use super::verdict::{Fault, Outcome, Verdict};
+use super::{MAIN_RATCHETING, STATUS_RATCHETING, Schema, decode, list, number};
+
+/// A write of an object, by a client or by a webhook's patch.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'w> {
+    /// The object as sent; as patched for a webhook.
+    pub object: &'w Value,
+    /// The stored object as it is read ([`Schema::read`]); `None` for a creation.
+    pub old: Option<&'w Value>,
+    /// Who made the object what it is.
+    pub sender: Sender,
+    /// What is written.
+    pub endpoint: Endpoint,
+}
+
+/// Who made an object what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// A client: the API server prunes before it sets defaults.
+    Client,
+    /// The patch of a mutating webhook: the API server sets defaults, validates, and prunes at last.
+    Webhook,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// The object.
+    Main,
+    /// The subresource `status`: everything else comes from the stored object.
+    Status,
+}
+
+/// Which version wrote a stored object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This version: the API server sets the defaults of this schema.
+    This,
+    /// Another version of the resource, with its own defaults.
+    Other,
+}
+
+/// The field of a status.
+const STATUS: &str = "status";
+
+const OBJECT: Path<'_> = Path::Root { field: "", name: "" };
+
+impl Schema {
+    /// A stored object as it is read through this version.
+    ///
+    /// # Errors
+    /// When that is not known.
+    pub fn read(&self, stored: &Value, origin: Origin) -> Result<Value, Verdict> {
+        let mut object = stored.clone();
+        number::stored(&mut object);
+        self.clean(&mut object, true).map_err(|fault| Verdict::new(vec![fault]))?;
+        if origin == Origin::This {
+            decode::set_defaults(&self.root, &mut object);
+        }
+        Ok(object)
+    }
+
+    /// Removes what is not stored.
+    fn clean(&self, object: &mut Value, drops: bool) -> Result<(), Fault> {
+        decode::prune(&self.root, object);
+        decode::prune_nulls(Some(&self.root), object);
+        match object {
+            Value::Object(members) => decode::coerce_members(&self.root, members, drops, &OBJECT),
+            _ => Ok(()),
+        }
+    }
+
+    /// The fate of a write.
+    pub fn judge(&self, write: &Write<'_>) -> Outcome {
+        let mut object = write.object.clone();
+        let cleaned = match write.sender {
+            Sender::Client => self.clean(&mut object, false),
+            Sender::Webhook => Ok(()),
+        };
+        if let Err(fault) = cleaned {
+            return Outcome { verdict: Verdict::new(vec![fault]), stored: object, forgiven: Vec::new() };
+        }
+        decode::set_defaults(&self.root, &mut object);
+        if let (Endpoint::Status, Some(old)) = (write.endpoint, write.old) {
+            object = with_status(old, object);
+        }
+        let mut check = self.check(&object, write);
+        self.check_lists(&object, write, &mut check);
+        if let Some(scale) = &self.scale {
+            let causes = scale.causes(&object, write.endpoint == Endpoint::Main);
+            check.faults.extend(causes.into_iter().map(Fault::proven));
+        }
+        decode::prune(&self.root, &mut object);
+        number::stored(&mut object);
+        let forgiven = check.forgiven.into_iter().map(|fault| fault.cause).collect();
+        Outcome { verdict: Verdict::new(check.faults), stored: object, forgiven }
+    }
+
+    fn check(&self, object: &Value, write: &Write<'_>) -> Check {
+        let (is_main, since) = match write.endpoint {
+            Endpoint::Main => (true, MAIN_RATCHETING),
+            Endpoint::Status => (false, STATUS_RATCHETING),
+        };
+        let ratchets = self.minor >= since;
+        let mut check = Check { ratchets, validates_embedded: is_main, ..Check::default() };
+        if is_main {
+            check.node(&self.root, object, write.old, &OBJECT);
+            return check;
+        }
+        if let (Some(node), Some(status)) = (self.root.property(STATUS), object.get(STATUS)) {
+            // To ratcheting, a missing status is null.
+            let old = write.old.map(|old| old.get(STATUS).unwrap_or(&Value::Null));
+            check.node(node, status, old, &Path::Root { field: STATUS, name: "" });
+        }
+        // The rules of the whole object are evaluated.
+        check.rules(&self.root, object, write.old, &OBJECT);
+        for (name, node) in &self.root.properties {
+            if **name != *STATUS && node.has_rules() && let Some(value) = object.get(&**name) {
+                let mut rest = Check { ratchets, ..Check::default() };
+                let old = write.old.and_then(|old| old.get(&**name));
+                rest.node(node, value, old, &OBJECT.key(name));
+                check.faults.extend(rest.faults.into_iter().filter(|fault| fault.is_rule));
+            }
+        }
+        check
+    }
+
+    /// Duplicates in lists are forgiven if the stored object has any.
+    fn check_lists(&self, object: &Value, write: &Write<'_>, check: &mut Check) {
+        let (mut causes, mut before) = (Vec::new(), Vec::new());
+        list::duplicates(&self.root, object, &OBJECT, &mut causes);
+        if let Some(old) = write.old.filter(|_| !causes.is_empty()) {
+            list::duplicates(&self.root, old, &OBJECT, &mut before);
+        }
+        let list = if before.is_empty() { &mut check.faults } else { &mut check.forgiven };
+        list.extend(causes.into_iter().map(Fault::proven));
+    }
+}
+
+/// The stored object with another status.
+fn with_status(old: &Value, object: Value) -> Value {
+    let mut members = old.as_object().cloned().unwrap_or_default();
+    members.remove(STATUS);
+    if let Value::Object(mut new) = object && let Some(status) = new.remove(STATUS) {
+        members.insert(STATUS.to_owned(), status);
+    }
+    Value::Object(members)
+}
