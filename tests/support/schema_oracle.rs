@@ -18,15 +18,15 @@ use statusgate_core::schema::{Cause, Endpoint, NEWEST, Origin, Schema, Sender, V
 
 /// What a comparison found.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// The number of cases.
-    pub cases: usize,
+    pub(crate) cases: usize,
     /// The cases with another answer.
-    pub wrong: Vec<String>,
+    pub(crate) wrong: Vec<String>,
     /// The cases without an answer.
-    pub not_proven: Vec<String>,
+    pub(crate) not_proven: Vec<String>,
     /// The rejected cases in which a recorded cause is missing. Junctors report the causes of one branch.
-    pub other_causes: Vec<String>,
+    pub(crate) other_causes: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ struct Case {
 ///
 /// # Errors
 /// When a line is not in this format.
-pub fn compare(text: &str) -> serde_json::Result<Tally> {
+pub(crate) fn compare(text: &str) -> serde_json::Result<Tally> {
     let mut tally = Tally::default();
     for line in text.lines() {
         let line: Line = serde_json::from_str(line)?;
@@ -85,6 +85,8 @@ impl Tally {
         let origin = if is_other { Origin::Other } else { Origin::This };
         let old = match schema.read(&stored, origin) {
             Ok(old) => old,
+            // The write needs the object.
+            Err(Verdict::Rejected(_)) if !case.ok => return,
             Err(verdict) => {
                 self.not_proven.push(format!("{}: {verdict:?}", name()));
                 return;

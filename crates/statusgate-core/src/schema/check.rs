@@ -160,29 +160,35 @@ impl Check {
             if is_general {
                 self.out_of_range(what, kind, format, path);
             }
-            match number.compare(limit, is_general) {
-                None => self.unknown(path, "a bound beyond 64 bits"),
-                Some(order) if order == beyond || (is_exclusive && order.is_eq()) => {
-                    let limit = Number::Float(limit);
-                    let why = format!("should be {} {limit}", words[usize::from(is_exclusive)]);
-                    self.broken(value, path, &why);
-                }
-                Some(_) => {}
+            let Some(limit) = number.limit(limit, is_general) else {
+                self.unknown(path, "a bound beyond 64 bits");
+                continue;
+            };
+            let order = number.compare(limit);
+            if order == Some(beyond) || (is_exclusive && order == Some(Ordering::Equal)) {
+                let why = format!("should be {} {limit}", words[usize::from(is_exclusive)]);
+                self.broken(value, path, &why);
             }
         }
         if let Some(factor) = limits.multiple_of {
-            let is_general = !Number::Float(factor).is_in_range(kind, format);
-            if is_general {
-                self.out_of_range("MultipleOf", kind, format, path);
-            }
-            match number.is_multiple_of(factor, is_general) {
-                None => self.unknown(path, "a factor beyond 64 bits"),
-                Some(true) => {}
-                Some(false) => {
-                    let why = format!("should be a multiple of {}", Number::Float(factor));
-                    self.broken(value, path, &why);
-                }
-            }
+            self.multiple(value, number, factor, (kind, format), path);
+        }
+    }
+
+    fn multiple(&mut self, value: &Value, number: Number, factor: f64, kind: (&str, &str), path: &Path<'_>) {
+        let is_general = !Number::Float(factor).is_in_range(kind.0, kind.1);
+        if is_general {
+            self.out_of_range("MultipleOf", kind.0, kind.1, path);
+        }
+        let Some(factor) = number.limit(factor, is_general) else {
+            return self.unknown(path, "a factor beyond 64 bits");
+        };
+        if factor.float() <= 0.0 {
+            let name = path.name();
+            let why = format!("Invalid value: {factor}: factor MultipleOf declared for {name} must be positive: {factor}");
+            self.found(Cause::new(path.field(), INVALID, why));
+        } else if !number.is_multiple_of(factor) {
+            self.broken(value, path, &format!("should be a multiple of {factor}"));
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use super::format::Format;
+use super::number;
 use super::pattern::Pattern;
 use super::rule::Rule;
 use super::{FieldSchema, INT32_RANGES, RULES};
@@ -274,7 +275,10 @@ impl Source {
             additional: boxed("additionalProperties").filter(|_| additional.is_some_and(Value::is_object)),
             items: boxed("items"),
             required: texts(keywords, "required"),
-            default: keywords.get("default").filter(|value| !value.is_null()).cloned().map(Box::new),
+            default: keywords
+                .get("default")
+                .filter(|value| !value.is_null())
+                .map(|value| Box::new(number::stored(value))),
             limits: self.limits(keywords, types),
             junctors: junctors.into(),
             rules: rules.map(|rule| Rule::new(rule, keywords, self.correlates)).collect(),
@@ -294,7 +298,7 @@ impl Source {
         let text = |name: &str| keywords.get(name).and_then(Value::as_str);
         let members = keywords.get("enum").and_then(Value::as_array);
         let limits = Limits {
-            members: members.cloned().unwrap_or_default().into(),
+            members: members.into_iter().flatten().map(number::stored).collect(),
             format: text("format")
                 .and_then(|name| Some((Format::find(name, types, self.minor)?, name.into()))),
             pattern: text("pattern").filter(|text| !text.is_empty()).map(Pattern::new),

@@ -1,5 +1,6 @@
 //! Numbers as the API server compares them: 64-bit integers and floats.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::Value;
@@ -66,30 +67,30 @@ impl Number {
         }
     }
 
-    /// `MultipleOfNativeType`, and `MultipleOf` for floats or if the factor `is_general`. `None` where the
-    /// result depends on the server's processor.
-    pub(super) fn is_multiple_of(self, factor: f64, is_general: bool) -> Option<bool> {
+    /// A limit in the type of this number: that of an integer is truncated, unless it `is_general`. `None`
+    /// where the result depends on the server's processor.
+    pub(super) fn limit(self, limit: f64, is_general: bool) -> Option<Self> {
         match self {
-            Self::Integer(whole) if !is_general => {
-                let factor = truncated(factor)?;
-                Some(factor > 0 && whole % factor == 0)
-            }
-            _ if factor <= 0.0 => Some(false),
-            _ => {
-                let number = self.float();
-                let times = if factor < 1.0 { 1.0 / factor * number } else { number / factor };
-                Some(Self::Float(times).is_integral())
-            }
+            Self::Integer(_) if !is_general => truncated(limit).map(Self::Integer),
+            _ => Some(Self::Float(limit)),
         }
     }
 
-    /// How the number relates to a bound. The bound of an integer is truncated, unless it `is_general`.
-    /// `None` where the result depends on the server's processor.
-    pub(super) fn compare(self, bound: f64, is_general: bool) -> Option<std::cmp::Ordering> {
-        match self {
-            Self::Integer(whole) if !is_general => Some(whole.cmp(&truncated(bound)?)),
-            _ => self.float().partial_cmp(&bound),
+    pub(super) fn compare(self, limit: Self) -> Option<Ordering> {
+        match (self, limit) {
+            (Self::Integer(number), Self::Integer(limit)) => Some(number.cmp(&limit)),
+            _ => self.float().partial_cmp(&limit.float()),
         }
+    }
+
+    /// `MultipleOfNativeType`, for a positive factor.
+    pub(super) fn is_multiple_of(self, factor: Self) -> bool {
+        if let (Self::Integer(number), Self::Integer(factor)) = (self, factor) {
+            return number % factor == 0;
+        }
+        let (number, factor) = (self.float(), factor.float());
+        let times = if factor < 1.0 { 1.0 / factor * number } else { number / factor };
+        Self::Float(times).is_integral()
     }
 }
 
@@ -153,19 +154,17 @@ pub(super) fn is_member(value: &Value, member: &Value) -> bool {
 }
 
 /// A value as it returns from etcd: Go writes 1.0 as 1.
-pub(super) fn stored(value: &mut Value) {
+pub(super) fn stored(value: &Value) -> Value {
     match value {
         Value::Number(_) => {
-            if let Some(number @ Number::Float(float)) = Number::of(value)
-                && float.abs() < 1e21
-                && let Some(whole) = number.whole()
-            {
-                *value = whole.into();
-            }
+            let whole = Number::of(value).filter(|number| number.float().abs() < 1e21);
+            whole.and_then(Number::whole).map_or_else(|| value.clone(), Value::from)
         }
-        Value::Array(items) => items.iter_mut().for_each(stored),
-        Value::Object(members) => members.values_mut().for_each(stored),
-        _ => {}
+        Value::Array(items) => items.iter().map(stored).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), stored(value))).collect()
+        }
+        _ => value.clone(),
     }
 }
 
@@ -219,19 +218,20 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_no_integer_holds_is_not_proven() {
+    fn the_limit_of_an_integer_is_truncated() {
         let one = Number::Integer(1);
-        assert_eq!(one.compare(1.5, false), Some(std::cmp::Ordering::Equal));
-        assert_eq!(one.compare(1e30, false), None);
-        assert_eq!(one.compare(1e30, true), Some(std::cmp::Ordering::Less));
-        assert_eq!(one.is_multiple_of(0.5, false), Some(false));
-        assert_eq!(one.is_multiple_of(0.5, true), Some(true));
+        assert_eq!(one.limit(1.5, false), Some(one));
+        assert_eq!(one.limit(1e30, false), None);
+        let general = one.limit(1e30, true).unwrap();
+        assert_eq!(one.compare(general), Some(Ordering::Less));
+        assert!(one.is_multiple_of(one.limit(0.5, true).unwrap()));
+        assert!(!Number::Float(0.7).is_multiple_of(Number::Float(0.5)));
+        assert!(Number::Float(0.3).is_multiple_of(Number::Float(0.1)), "nearly");
     }
 
     #[test]
     fn etcd_returns_whole_floats_as_integers() {
-        let mut value = json!({"a": [1.0, 1.5, 1e20, -0.0]});
-        stored(&mut value);
-        assert!(is_equal(&value, &json!({"a": [1, 1.5, 1e20, 0]})));
+        let value = json!({"a": [1.0, 1.5, 1e20, -0.0]});
+        assert!(is_equal(&stored(&value), &json!({"a": [1, 1.5, 1e20, 0]})));
     }
 }

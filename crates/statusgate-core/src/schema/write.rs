@@ -56,11 +56,12 @@ impl Schema {
     /// A stored object as it is read through this version.
     ///
     /// # Errors
-    /// When that is not known.
+    /// When each read of it fails, or when that is not known.
     pub fn read(&self, stored: &Value, origin: Origin) -> Result<Value, Verdict> {
-        let mut object = stored.clone();
-        number::stored(&mut object);
-        self.clean(&mut object, true).map_err(|fault| Verdict::new(vec![fault]))?;
+        let mut object = number::stored(stored);
+        // A conversion does not drop invalid metadata.
+        let drops = origin == Origin::This;
+        self.clean(&mut object, drops).map_err(|fault| Verdict::new(vec![fault]))?;
         if origin == Origin::This {
             decode::set_defaults(&self.root, &mut object);
         }
@@ -71,6 +72,10 @@ impl Schema {
     fn clean(&self, object: &mut Value, drops: bool) -> Result<(), Fault> {
         decode::prune(&self.root, object);
         decode::prune_nulls(Some(&self.root), object);
+        self.coerce(object, drops)
+    }
+
+    fn coerce(&self, object: &mut Value, drops: bool) -> Result<(), Fault> {
         match object {
             Value::Object(members) => decode::coerce_members(&self.root, members, drops, &OBJECT),
             _ => Ok(()),
@@ -98,7 +103,8 @@ impl Schema {
             check.faults.extend(causes.into_iter().map(Fault::proven));
         }
         decode::prune(&self.root, &mut object);
-        number::stored(&mut object);
+        let mut object = number::stored(&object);
+        check.faults.extend(self.coerce(&mut object, false).err());
         let forgiven = check.forgiven.into_iter().map(|fault| fault.cause).collect();
         Outcome { verdict: Verdict::new(check.faults), stored: object, forgiven }
     }
