@@ -25,8 +25,11 @@ mod messages;
 mod nested_lists;
 mod pointers;
 mod policies;
+#[path = "../support/schema_oracle.rs"]
+mod recorded_schemas;
 mod requests;
 mod reviews;
+mod schema_oracle;
 #[path = "../support/settings.rs"]
 mod settings;
 #[path = "../support/statuses.rs"]

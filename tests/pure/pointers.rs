@@ -1,8 +1,8 @@
 //! The fields that documents name, compared with the schemas of the objects that they are about.
 
 use serde_json::{Value, json};
-use statusgate_core::model::Schema;
 use statusgate_core::policy::{Defined, PolicySet, Source};
+use statusgate_core::schema::{NEWEST, Schema};
 
 const CONVENTION: &str = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: test}\nspec: \
      {conditions: [{path: /status/conditions}], phase: {path: /status/phase, values: [{phase: Up}]}}\n";
@@ -26,7 +26,7 @@ fn defined() -> Vec<Defined> {
             group: "a.io".to_owned(),
             version: version.to_owned(),
             plural: "things".to_owned(),
-            schema: Schema::from(schema),
+            schema: Schema::compile(&schema, NEWEST),
         }
     };
     let instance = json!({"type": "object", "properties": {"role": {"type": "string"}}});

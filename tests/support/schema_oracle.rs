@@ -126,14 +126,19 @@ impl Tally {
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
-            one == other || one.as_f64() == other.as_f64() && (one.is_f64() || other.is_f64() || one.as_i64().is_none())
+            one == other
+                || one.as_f64() == other.as_f64()
+                    && (one.is_f64() || other.is_f64() || one.as_i64().is_none())
         }
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
-                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| is_same(one, other)))
+                && one
+                    .iter()
+                    .all(|(name, one)| other.get(name).is_some_and(|other| is_same(one, other)))
         }
         _ => one == other,
     }

@@ -8,9 +8,10 @@ use serde_json::Value;
 use super::crd::Definition;
 use super::{CheckResult, Gap, Target, Targets};
 use statusgate_core::documents::{CopySource, Origin};
-use statusgate_core::model::{FieldSchema, Pointer, Schema};
+use statusgate_core::model::Pointer;
 use statusgate_core::policy::convention::{Filling, ValueSource};
 use statusgate_core::policy::{Policy, PolicySet};
+use statusgate_core::schema::{FieldSchema, Schema, Verdict};
 
 /// Resources that policies name but that cannot be judged.
 pub fn gaps(targets: &Targets) -> Vec<CheckResult> {
@@ -151,49 +152,28 @@ fn in_list(list: &Pointer, member: &str, sources: &[ValueSource]) -> Vec<(Pointe
 /// The error of a field with its first invalid value, and the fix.
 fn mismatch(schema: &Schema, pointer: &Pointer, values: &[Value]) -> Option<(String, String)> {
     let field = pointer.field();
-    match schema.at(pointer.tokens()) {
-        FieldSchema::Free => None,
-        FieldSchema::Pruned => Some((
+    if let FieldSchema::Pruned = schema.at(pointer.tokens()) {
+        return Some((
             format!("{field} is not in the schema: the API server prunes its value"),
             format!("add {field} to the CustomResourceDefinition first"),
+        ));
+    }
+    values.iter().find_map(|value| match schema.accepts(pointer, value) {
+        Verdict::Rejected(_) if value.is_null() => Some((
+            format!(
+                "{field} is not nullable: the API server drops a null from backfill and rejects one \
+                 from the webhook"
+            ),
+            format!(
+                "set nullable: true on {field} in the schema, or nullable: false in the policy"
+            ),
         )),
-        FieldSchema::Declared(node) => values.iter().find_map(|value| misfit(field, node, value)),
-    }
-}
-
-/// Why the type or the enum of a field rejects a value. Patterns, limits and CEL are not checked.
-fn misfit(field: &str, node: &Value, value: &Value) -> Option<(String, String)> {
-    let has = |name: &str| node.get(name) == Some(&Value::Bool(true));
-    if value.is_null() {
-        let message = format!(
-            "{field} is not nullable: the API server drops a null from backfill and rejects one from \
-             the webhook"
-        );
-        let help = format!(
-            "set nullable: true on {field} in the schema, or nullable: false in the policy"
-        );
-        return (!has("nullable")).then_some((message, help));
-    }
-    let kind = node.get("type").and_then(Value::as_str).unwrap_or_default();
-    let fits = match kind {
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => true,
-    };
-    if !fits && !has("x-kubernetes-int-or-string") {
-        let message = format!("{field} has type {kind}: the API server rejects {value}");
-        return Some((message, "use a value of this type in the policy".to_owned()));
-    }
-    let values = node.get("enum").and_then(Value::as_array)?;
-    if values.contains(value) {
-        return None;
-    }
-    let message = format!("{field} has an enum without {value}: the API server rejects this value");
-    Some((message, format!("add {value} to the enum first")))
+        Verdict::Rejected(causes) => causes.first().map(|cause| {
+            let message = format!("the API server rejects {}: {}", cause.field, cause.message);
+            (message, "change the schema first, or use another value in the policy".to_owned())
+        }),
+        Verdict::Accepted | Verdict::NotProven(_) => None,
+    })
 }
 
 /// A time in the format of every time that a policy sets.
@@ -286,12 +266,14 @@ mod tests {
         assert_eq!(
             complaints(&schema, ""),
             [
-                r#"status.phase has an enum without "Unknown": the API server rejects this value (policy p)"#
+                r#"the API server rejects status.phase: Unsupported value: "Unknown": supported values: "Ready" (policy p)"#
             ]
         );
         assert_eq!(
             complaints(WHOLE, "{path: /status/billing, value: 5}"),
-            ["status.billing has type object: the API server rejects 5 (policy p)"]
+            [
+                r#"the API server rejects status.billing: Invalid value: "integer": status.billing in body must be of type object: "integer" (policy p)"#
+            ]
         );
     }
 

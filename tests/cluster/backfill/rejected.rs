@@ -112,7 +112,7 @@ fn fields_that_a_schema_prunes_or_rejects_are_reported_before_the_first_write() 
         for expected in [
             "status.plan is not in the schema",
             "status.billing is not nullable",
-            "status.phase has an enum without \"Deleting\"",
+            "rejects status.phase: Unsupported value: \"Deleting\"",
         ] {
             assert!(backfill.err.contains(expected), "{expected}: {}", backfill.err);
             assert!(doctor.contains(expected), "{expected}: {doctor}");

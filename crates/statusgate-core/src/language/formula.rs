@@ -8,7 +8,8 @@ use std::ops::Not;
 use serde_json::{Number, Value};
 
 use super::{Observed, Pattern, Predicate};
-use crate::model::{Pointer, Schema};
+use crate::model::Pointer;
+use crate::schema::Schema;
 
 /// A boolean question about an object.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,7 +31,8 @@ impl Cause {
 
     pub(super) fn wrong_type(field: String, name: &str, kind: &str, value: &str) -> Self {
         let value = quote(value, MOST);
-        let message = format!("Invalid value: {value}: {name} in body must be of type {kind}: {value}");
+        let message =
+            format!("Invalid value: {value}: {name} in body must be of type {kind}: {value}");
         Self::new(field, "FieldValueTypeInvalid", message)
     }
 
@@ -41,8 +42,11 @@ impl Cause {
             other => quote(&other.to_string(), MOST),
         });
         let members: Vec<String> = members.collect();
-        let message =
-            format!("Unsupported value: {}: supported values: {}", printed(value), members.join(", "));
+        let message = format!(
+            "Unsupported value: {}: supported values: {}",
+            printed(value),
+            members.join(", ")
+        );
         Self::new(field, "FieldValueNotSupported", message)
     }
 

@@ -30,12 +30,22 @@ pub(super) struct Check {
 
 impl Check {
     /// Validates a value. `old` is the value that it correlates with.
-    pub(super) fn node(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
+    pub(super) fn node(
+        &mut self,
+        node: &Node,
+        value: &Value,
+        old: Option<&Value>,
+        path: &Path<'_>,
+    ) {
         let before = self.faults.len();
         self.value(node, value, old, path);
-        if self.ratchets && self.faults.len() > before && old.is_some_and(|old| is_unchanged(node, value, old)) {
+        if self.ratchets
+            && self.faults.len() > before
+            && old.is_some_and(|old| is_unchanged(node, value, old))
+        {
             let found = self.faults.split_off(before);
-            let (forgiven, kept): (Vec<_>, Vec<_>) = found.into_iter().partition(|fault| fault.ratchets);
+            let (forgiven, kept): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|fault| fault.ratchets);
             self.faults.extend(kept);
             self.forgiven.extend(forgiven);
         }
@@ -144,15 +154,32 @@ impl Check {
     }
 
     /// `numberValidator`.
-    fn number(&mut self, node: &Node, limits: &Limits, value: &Value, number: Number, path: &Path<'_>) {
+    fn number(
+        &mut self,
+        node: &Node,
+        limits: &Limits,
+        value: &Value,
+        number: Number,
+        path: &Path<'_>,
+    ) {
         let format = limits.format.as_ref().map_or("", |(_, name)| name);
         let kind = if limits.has_ranges { node.types.first().copied().unwrap_or("") } else { "" };
         if !number.is_in_range(kind, format) {
             self.out_of_range("Checked", kind, format, path);
         }
         let bounds = [
-            ("Maximum boundary", limits.maximum, Ordering::Greater, ["less than or equal to", "less than"]),
-            ("Minimum boundary", limits.minimum, Ordering::Less, ["greater than or equal to", "greater than"]),
+            (
+                "Maximum boundary",
+                limits.maximum,
+                Ordering::Greater,
+                ["less than or equal to", "less than"],
+            ),
+            (
+                "Minimum boundary",
+                limits.minimum,
+                Ordering::Less,
+                ["greater than or equal to", "greater than"],
+            ),
         ];
         for (what, bound, beyond, words) in bounds {
             let Some(Bound { value: limit, is_exclusive }) = bound else { continue };
@@ -167,7 +194,7 @@ impl Check {
             let order = number.compare(limit);
             if order == Some(beyond) || (is_exclusive && order == Some(Ordering::Equal)) {
                 let why = format!("should be {} {limit}", words[usize::from(is_exclusive)]);
-                self.broken(value, path, &why);
+                self.broken(&general(value, number, is_general), path, &why);
             }
         }
         if let Some(factor) = limits.multiple_of {
@@ -175,7 +202,14 @@ impl Check {
         }
     }
 
-    fn multiple(&mut self, value: &Value, number: Number, factor: f64, kind: (&str, &str), path: &Path<'_>) {
+    fn multiple(
+        &mut self,
+        value: &Value,
+        number: Number,
+        factor: f64,
+        kind: (&str, &str),
+        path: &Path<'_>,
+    ) {
         let is_general = !Number::Float(factor).is_in_range(kind.0, kind.1);
         if is_general {
             self.out_of_range("MultipleOf", kind.0, kind.1, path);
@@ -185,10 +219,13 @@ impl Check {
         };
         if factor.float() <= 0.0 {
             let name = path.name();
-            let why = format!("Invalid value: {factor}: factor MultipleOf declared for {name} must be positive: {factor}");
+            let why = format!(
+                "Invalid value: {factor}: factor MultipleOf declared for {name} must be positive: {factor}"
+            );
             self.found(Cause::new(path.field(), INVALID, why));
         } else if !number.is_multiple_of(factor) {
-            self.broken(value, path, &format!("should be a multiple of {factor}"));
+            let value = general(value, number, is_general);
+            self.broken(&value, path, &format!("should be a multiple of {factor}"));
         }
     }
 
@@ -198,8 +235,10 @@ impl Check {
         } else {
             format!("with format {format}")
         };
-        let why =
-            format!("Invalid value: \"\": {what} value must be of type {kind} {format} in {}", path.name());
+        let why = format!(
+            "Invalid value: \"\": {what} value must be of type {kind} {format} in {}",
+            path.name()
+        );
         self.found(Cause::new(path.field(), INVALID, why));
     }
 
@@ -220,7 +259,13 @@ impl Check {
     }
 
     /// `objectValidator`.
-    fn object(&mut self, node: &Node, members: &Map<String, Value>, old: Option<&Value>, path: &Path<'_>) {
+    fn object(
+        &mut self,
+        node: &Node,
+        members: &Map<String, Value>,
+        old: Option<&Value>,
+        path: &Path<'_>,
+    ) {
         if let Some(Limits { properties: range, .. }) = node.limits.as_deref() {
             let count = members.len();
             self.count(count, range.min.filter(|_| range.is_below(count)), "properties", path);
@@ -281,6 +326,9 @@ impl Check {
             Junctor::OneOf => Some(accepted == 1),
         };
         let why = match junctor {
+            Junctor::AllOf if accepted == 0 && !is_open => {
+                "must validate all the schemas (allOf). None validated"
+            }
             Junctor::AllOf => "must validate all the schemas (allOf)",
             Junctor::AnyOf => "must validate at least one schema (anyOf)",
             Junctor::OneOf => "must validate one and only one schema (oneOf)",
@@ -300,11 +348,17 @@ impl Check {
     }
 
     /// The rules of a node, without those below it.
-    pub(super) fn rules(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
+    pub(super) fn rules(
+        &mut self,
+        node: &Node,
+        value: &Value,
+        old: Option<&Value>,
+        path: &Path<'_>,
+    ) {
         if self.in_junctor {
             return;
         }
-        if node.has_rules_in_junctors() {
+        if node.has_junctor_rules {
             self.unknown(path, "x-kubernetes-validations in allOf");
         }
         for rule in &node.rules {
@@ -344,6 +398,11 @@ impl Check {
     }
 }
 
+/// A value as it is compared with a limit: as a float if the limit is not in the range of the type.
+fn general(value: &Value, number: Number, is_general: bool) -> Value {
+    if is_general { number.float().into() } else { value.clone() }
+}
+
 /// `CachedDeepEqual`: whether a value is that of its correlated old one. Map lists may change their order. An
 /// object with members that the schema does not know is never unchanged.
 fn is_unchanged(node: &Node, value: &Value, old: &Value) -> bool {
@@ -353,9 +412,9 @@ fn is_unchanged(node: &Node, value: &Value, old: &Value) -> bool {
                 return is_equal(value, old);
             };
             items.len() == before.len()
-                && items.iter().all(|item| {
-                    keyed.get(item).is_some_and(|old| is_unchanged(inner, item, old))
-                })
+                && items
+                    .iter()
+                    .all(|item| keyed.get(item).is_some_and(|old| is_unchanged(inner, item, old)))
         }
         (Value::Object(members), Value::Object(old)) => {
             members.len() == old.len()

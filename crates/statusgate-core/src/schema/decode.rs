@@ -98,7 +98,12 @@ fn replace_and_set(node: &Node, value: &mut Value) {
 
 /// Reads the metadata of embedded objects as Go does: `objectmeta.Coerce`. `drops` invalid members of stored
 /// objects, where a write is rejected.
-pub(super) fn coerce(node: &Node, value: &mut Value, drops: bool, path: &Path<'_>) -> Result<(), Fault> {
+pub(super) fn coerce(
+    node: &Node,
+    value: &mut Value,
+    drops: bool,
+    path: &Path<'_>,
+) -> Result<(), Fault> {
     match value {
         Value::Object(members) => {
             if node.is_embedded {
@@ -169,10 +174,7 @@ fn coerce_metadata(
     path: &Path<'_>,
 ) -> Result<Option<Value>, Fault> {
     match (name, value) {
-        (
-            "name" | "namespace" | "generateName" | "uid" | "resourceVersion" | "selfLink",
-            value,
-        ) => {
+        ("name" | "namespace" | "generateName" | "uid" | "resourceVersion" | "selfLink", value) => {
             if !value.is_string() && !value.is_null() && !drops {
                 let why = "json: cannot unmarshal it into a string";
                 return Err(Fault::proven(Cause::invalid(path.key(name).field(), &value, why)));

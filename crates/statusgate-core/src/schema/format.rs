@@ -110,9 +110,7 @@ impl Format {
             Self::Mac => is_mac(text),
             Self::RgbColor => matches(&RGB_COLOR, text),
             Self::ShortName => text.len() <= 63 && is_label(text),
-            Self::Ssn => {
-                text.len() == 11 && matches(&SSN, text)
-            }
+            Self::Ssn => text.len() == 11 && matches(&SSN, text),
             Self::Uri => return is_uri(text),
             Self::Uuid => is_uuid(text, &[]),
             Self::Uuid3 => is_uuid(text, &[(12, "3")]),
@@ -146,10 +144,7 @@ static TIME: Expression = LazyLock::new(|| {
 
 /// `time.ParseDuration`.
 static GO_DURATION: Expression = LazyLock::new(|| {
-    Regex::new(
-        "^[-+]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$",
-    )
-    .ok()
+    Regex::new("^[-+]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$").ok()
 });
 
 static DURATION_PART: Expression =
@@ -234,15 +229,13 @@ fn is_date_time(text: &str) -> bool {
     let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };
     let fields = TIME.as_ref().and_then(|expression| expression.captures(time));
     is_date(date)
-        && fields.is_some_and(|fields| {
-            &fields[1] <= "23" && &fields[2] <= "59" && &fields[3] <= "59"
-        })
+        && fields
+            .is_some_and(|fields| &fields[1] <= "23" && &fields[2] <= "59" && &fields[3] <= "59")
 }
 
 /// Go's durations, or any text that contains a number and a unit.
 fn is_duration(text: &str) -> Option<bool> {
-    const UNITS: [&str; 11] =
-        ["ns", "us", "\u{b5}s", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
+    const UNITS: [&str; 11] = ["ns", "us", "\u{b5}s", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
     const PREFIXES: [&str; 8] = ["nano", "micro", "milli", "sec", "min", "hour", "day", "week"];
     if matches(&GO_DURATION, text) {
         // An overflow in Go makes the second form decide.
@@ -255,8 +248,8 @@ fn is_duration(text: &str) -> Option<bool> {
             return Some(false);
         }
         let unit = part[2].to_ascii_lowercase();
-        has_unit |= UNITS.contains(&&*unit)
-            || PREFIXES.iter().any(|prefix| unit.starts_with(prefix));
+        has_unit |=
+            UNITS.contains(&&*unit) || PREFIXES.iter().any(|prefix| unit.starts_with(prefix));
     }
     Some(has_unit)
 }
@@ -290,7 +283,9 @@ fn is_ipv4(text: &str) -> bool {
     parts.len() == 4
         && parts.iter().all(|part| {
             let number = part.trim_start_matches('0');
-            is_digits(part) && number.len() <= 3 && (number.is_empty() || number.parse::<u8>().is_ok())
+            is_digits(part)
+                && number.len() <= 3
+                && (number.is_empty() || number.parse::<u8>().is_ok())
         })
 }
 
@@ -354,7 +349,8 @@ fn is_isbn10(text: &str) -> bool {
 
 fn is_isbn13(text: &str) -> bool {
     let text = without_separators(text);
-    let sum: u32 = digits(&text).zip([1, 3].into_iter().cycle()).map(|(digit, by)| digit * by).sum();
+    let sum: u32 =
+        digits(&text).zip([1, 3].into_iter().cycle()).map(|(digit, by)| digit * by).sum();
     text.len() == 13 && is_digits(&text) && sum.is_multiple_of(10)
 }
 
@@ -405,7 +401,7 @@ fn is_uri(text: &str) -> Option<bool> {
 }
 
 fn has_valid_escapes(text: &str) -> bool {
-    text.split('%').skip(1).all(|escape| escape.as_bytes().get(..2).is_some_and(|digits| {
-        digits.iter().all(u8::is_ascii_hexdigit)
-    }))
+    text.split('%').skip(1).all(|escape| {
+        escape.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::cause::Cause;
 use super::node::{ListType, Node};
-use super::number::Number;
+use super::number::{self, Number};
 use super::path::Path;
 
 /// Appends the causes of duplicates in sets and maps: `ValidateListSetsAndMaps` of
@@ -45,7 +45,8 @@ fn in_map(keys: &[Box<str>], items: &[Value], path: &Path<'_>, causes: &mut Vec<
         return;
     }
     let key = |item: &Value| -> Value {
-        let members = keys.iter().filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
+        let members =
+            keys.iter().filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
         members.collect::<Map<_, _>>().into()
     };
     repeated(items, key, path, causes);
@@ -73,11 +74,11 @@ fn repeated(
 fn unique(value: &Value) -> String {
     match (Number::of(value), value) {
         (Some(Number::Float(number)), _) => format!("float {number}"),
-        _ => canonical(value),
+        _ => canonical(&number::stored(value)),
     }
 }
 
-/// JSON with sorted names and Go's numbers.
+/// JSON with sorted names.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -85,12 +86,14 @@ fn canonical(value: &Value) -> String {
             format!("[{}]", items.join(","))
         }
         Value::Object(members) => {
-            let mut members: Vec<String> =
-                members.iter().map(|(name, value)| format!("{name:?}:{}", canonical(value))).collect();
+            let mut members: Vec<String> = members
+                .iter()
+                .map(|(name, value)| format!("{name:?}:{}", canonical(value)))
+                .collect();
             members.sort();
             format!("{{{}}}", members.join(","))
         }
-        other => Number::of(other).map_or_else(|| other.to_string(), |number| number.to_string()),
+        other => other.to_string(),
     }
 }
 

@@ -133,7 +133,9 @@ impl Schema {
     /// as the schema of this field decides that. It sets the defaults below. A value that it prunes is
     /// accepted.
     pub fn accepts(&self, pointer: &Pointer, value: &Value) -> Verdict {
-        let FieldSchema::Declared(node) = self.at(pointer.tokens()) else { return Verdict::Accepted };
+        let FieldSchema::Declared(node) = self.at(pointer.tokens()) else {
+            return Verdict::Accepted;
+        };
         let mut value = value.clone();
         decode::set_defaults(node, &mut value);
         let path = Path::Root { field: pointer.field(), name: pointer.field() };
@@ -145,3 +147,6 @@ impl Schema {
         Verdict::new(check.faults)
     }
 }
+
+#[cfg(test)]
+mod tests;

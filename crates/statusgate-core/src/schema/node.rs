@@ -32,6 +32,8 @@ pub struct Node {
     pub(super) default: Option<Box<Value>>,
     pub(super) limits: Option<Box<Limits>>,
     pub(super) junctors: Box<[(Junctor, Box<[Node]>)]>,
+    /// Whether a rule is inside a junctor.
+    pub(super) has_junctor_rules: bool,
     pub(super) rules: Box<[Rule]>,
     /// Why nothing can be proven about a value here.
     pub(super) unknown: Option<&'static str>,
@@ -182,17 +184,11 @@ impl Node {
         self.property(name).or(self.additional.as_deref())
     }
 
-    /// Whether a rule is inside a junctor, where the API server ignores it or does not ratchet it.
-    pub(super) fn has_rules_in_junctors(&self) -> bool {
-        self.junctors.iter().flat_map(|(_, nodes)| nodes).any(Self::has_rules)
-    }
-
     /// Whether it or a node below it has rules.
     pub(super) fn has_rules(&self) -> bool {
         let children = self.properties.iter().map(|(_, node)| node);
-        let children = children.chain(self.additional.as_deref()).chain(self.items.as_deref());
-        !self.rules.is_empty()
-            || children.chain(self.junctors.iter().flat_map(|(_, nodes)| nodes)).any(Self::has_rules)
+        let mut children = children.chain(self.additional()).chain(self.items());
+        !self.rules.is_empty() || self.has_junctor_rules || children.any(Self::has_rules)
     }
 }
 
@@ -251,13 +247,17 @@ impl Source {
         let several =
             [("allOf", Junctor::AllOf), ("anyOf", Junctor::AnyOf), ("oneOf", Junctor::OneOf)];
         for (name, junctor) in several {
-            if let Some(Value::Array(list)) = keywords.get(name).filter(|list| *list != &Value::Array(Vec::new())) {
+            if let Some(Value::Array(list)) =
+                keywords.get(name).filter(|list| *list != &Value::Array(Vec::new()))
+            {
                 junctors.push((junctor, list.iter().map(child).collect()));
             }
         }
         if let Some(not) = keywords.get("not") {
             junctors.push((Junctor::Not, Box::from([child(not)])));
         }
+        let has_junctor_rules =
+            junctors.iter().flat_map(|(_, nodes): &(_, Box<[Node]>)| nodes).any(Node::has_rules);
         let rules = keywords.get("x-kubernetes-validations").and_then(Value::as_array);
         let rules = rules.filter(|_| self.minor >= RULES).into_iter().flatten();
         Node {
@@ -272,7 +272,8 @@ impl Source {
                 _ => ListType::Atomic,
             },
             properties: properties.into(),
-            additional: boxed("additionalProperties").filter(|_| additional.is_some_and(Value::is_object)),
+            additional: boxed("additionalProperties")
+                .filter(|_| additional.is_some_and(Value::is_object)),
             items: boxed("items"),
             required: texts(keywords, "required"),
             default: keywords
@@ -281,6 +282,7 @@ impl Source {
                 .map(|value| Box::new(number::stored(value))),
             limits: self.limits(keywords, types),
             junctors: junctors.into(),
+            has_junctor_rules,
             rules: rules.map(|rule| Rule::new(rule, keywords, self.correlates)).collect(),
             unknown: forbidden(keywords),
         }
@@ -345,8 +347,7 @@ fn is_true(keywords: &Map<String, Value>, name: &str) -> bool {
 /// A keyword that changes which values are valid, but that the API server rejects in a structural schema:
 /// no server accepted this definition.
 fn forbidden(keywords: &Map<String, Value>) -> Option<&'static str> {
-    let absent =
-        ["$ref", "additionalItems", "definitions", "dependencies", "patternProperties"];
+    let absent = ["$ref", "additionalItems", "definitions", "dependencies", "patternProperties"];
     if is_true(keywords, "uniqueItems") {
         return Some("uniqueItems");
     }

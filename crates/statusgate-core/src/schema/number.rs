@@ -102,7 +102,7 @@ impl fmt::Display for Number {
             Self::Float(number) => *number,
         };
         let size = number.abs();
-        if size == 0.0 || (1e-4..1e21).contains(&size) {
+        if size == 0.0 || (1e-4..1e6).contains(&size) {
             return write!(formatter, "{number}");
         }
         let text = format!("{number:e}");
@@ -124,13 +124,14 @@ pub(super) fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(_), Value::Number(_)) => Number::of(one) == Number::of(other),
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
-                && one.iter().all(|(name, one)| {
-                    other.get(name).is_some_and(|other| is_equal(one, other))
-                })
+                && one
+                    .iter()
+                    .all(|(name, one)| other.get(name).is_some_and(|other| is_equal(one, other)))
         }
         _ => one == other,
     }
@@ -181,9 +182,9 @@ mod tests {
             (json!(2.5), "2.5"),
             (json!(1e-7), "1e-07"),
             (json!(0.0001), "0.0001"),
-            (json!(1e20), "100000000000000000000"),
-            (json!(1.5e21), "1.5e+21"),
-            (json!(9_223_372_036_854_775_808_u64), "9223372036854775808"),
+            (json!(999_999.5), "999999.5"),
+            (json!(2_147_483_647.0), "2.147483647e+09"),
+            (json!(9_223_372_036_854_775_808_u64), "9.223372036854776e+18"),
         ] {
             assert_eq!(Number::of(&number).unwrap().to_string(), text);
         }

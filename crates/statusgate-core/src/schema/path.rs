@@ -7,7 +7,10 @@ use std::fmt::{self, Write as _};
 pub(super) enum Path<'p> {
     /// The value itself: its field, such as `status`, and its name in messages, which is empty where the API
     /// server validates the value alone.
-    Root { field: &'p str, name: &'p str },
+    Root {
+        field: &'p str,
+        name: &'p str,
+    },
     Key(&'p Self, &'p str),
     Index(&'p Self, usize),
 }

@@ -50,9 +50,10 @@ impl Pattern {
             self.compiled.get_or_init(|| Compiled::new(&self.text)).as_ref()?;
         let text = match needs {
             Needs::Nothing => Cow::Borrowed(text),
-            Needs::Letters => {
-                text.chars().all(|letter| is_letter(letter).is_some()).then_some(Cow::Borrowed(text))?
-            }
+            Needs::Letters => text
+                .chars()
+                .all(|letter| is_letter(letter).is_some())
+                .then_some(Cow::Borrowed(text))?,
             Needs::NoFolding => without_folding(text)?,
         };
         Some(regex.is_match(text.as_bytes()))

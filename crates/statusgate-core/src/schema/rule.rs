@@ -44,7 +44,11 @@ impl Rule {
     }
 
     pub(super) fn message(&self) -> String {
-        if self.message.is_empty() { format!("failed rule: {}", self.text) } else { self.message.to_string() }
+        if self.message.is_empty() {
+            format!("failed rule: {}", self.text)
+        } else {
+            self.message.to_string()
+        }
     }
 
     fn parsed(&self) -> Option<&(IdedExpr, bool)> {
@@ -130,8 +134,12 @@ fn function<'v>(call: &'v CallExpr, variables: &Variables<'v>) -> Option<Term<'v
     let is_method = target.is_some();
     // One operand may decide; the others may even fail.
     match (name, flags.as_slice()) {
-        (operators::LOGICAL_AND, flags) if flags.contains(&Some(false)) => return Some(Term::Flag(false)),
-        (operators::LOGICAL_OR, flags) if flags.contains(&Some(true)) => return Some(Term::Flag(true)),
+        (operators::LOGICAL_AND, flags) if flags.contains(&Some(false)) => {
+            return Some(Term::Flag(false));
+        }
+        (operators::LOGICAL_OR, flags) if flags.contains(&Some(true)) => {
+            return Some(Term::Flag(true));
+        }
         (operators::CONDITIONAL, [Some(flag), ..]) => {
             return terms.into_iter().nth(if *flag { 1 } else { 2 })?;
         }
@@ -139,8 +147,12 @@ fn function<'v>(call: &'v CallExpr, variables: &Variables<'v>) -> Option<Term<'v
     }
     let terms: Vec<Term<'_>> = terms.into_iter().collect::<Option<_>>()?;
     let flag = match (name, is_method, terms.as_slice()) {
-        (operators::LOGICAL_AND, _, _) => flags.iter().all(|flag| *flag == Some(true)).then_some(true)?,
-        (operators::LOGICAL_OR, _, _) => flags.iter().all(|flag| *flag == Some(false)).then_some(false)?,
+        (operators::LOGICAL_AND, _, _) => {
+            flags.iter().all(|flag| *flag == Some(true)).then_some(true)?
+        }
+        (operators::LOGICAL_OR, _, _) => {
+            flags.iter().all(|flag| *flag == Some(false)).then_some(false)?
+        }
         (operators::LOGICAL_NOT, _, [Term::Flag(flag)]) => !flag,
         (operators::EQUALS, _, [one, other]) => one.equals(other)?,
         (operators::NOT_EQUALS, _, [one, other]) => !one.equals(other)?,
@@ -155,7 +167,9 @@ fn function<'v>(call: &'v CallExpr, variables: &Variables<'v>) -> Option<Term<'v
         ("startsWith", true, [Term::Text(text), Term::Text(part)]) => text.starts_with(part),
         ("endsWith", true, [Term::Text(text), Term::Text(part)]) => text.ends_with(part),
         ("contains", true, [Term::Text(text), Term::Text(part)]) => text.contains(part),
-        ("matches", _, [Term::Text(text), Term::Text(pattern)]) => Pattern::new(pattern).is_match(text)?,
+        ("matches", _, [Term::Text(text), Term::Text(pattern)]) => {
+            Pattern::new(pattern).is_match(text)?
+        }
         ("size", _, [Term::Text(text)]) => {
             return i64::try_from(text.chars().count()).ok().map(Term::Number);
         }
@@ -200,9 +214,12 @@ mod tests {
     #[test]
     fn a_transition_rule_needs_a_previous_value() {
         let (ready, failed) = (json!("Ready"), json!("Failed"));
-        for (old, expected) in
-            [(None, Some(true)), (Some(&Value::Null), Some(true)), (Some(&ready), Some(true)), (Some(&failed), Some(false))]
-        {
+        for (old, expected) in [
+            (None, Some(true)),
+            (Some(&Value::Null), Some(true)),
+            (Some(&ready), Some(true)),
+            (Some(&failed), Some(false)),
+        ] {
             assert_eq!(holds("self == oldSelf", &ready, old), expected, "{old:?}");
         }
         let rule = json!({"rule": "oldSelf.hasValue() || self == 'x'", "optionalOldSelf": true});

@@ -27,7 +27,9 @@ impl Scale {
         let spec = Some(&self.spec_replicas).filter(|_| with_spec);
         let replicas = spec.into_iter().chain([&self.status_replicas]);
         let replicas = replicas.filter_map(|path| cause(object, path, replicas_error));
-        replicas.chain(self.selector.as_ref().and_then(|path| cause(object, path, selector_error))).collect()
+        replicas
+            .chain(self.selector.as_ref().and_then(|path| cause(object, path, selector_error)))
+            .collect()
     }
 }
 

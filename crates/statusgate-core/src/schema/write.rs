@@ -90,7 +90,11 @@ impl Schema {
             Sender::Webhook => Ok(()),
         };
         if let Err(fault) = cleaned {
-            return Outcome { verdict: Verdict::new(vec![fault]), stored: object, forgiven: Vec::new() };
+            return Outcome {
+                verdict: Verdict::new(vec![fault]),
+                stored: object,
+                forgiven: Vec::new(),
+            };
         }
         decode::set_defaults(&self.root, &mut object);
         if let (Endpoint::Status, Some(old)) = (write.endpoint, write.old) {
@@ -128,7 +132,10 @@ impl Schema {
         // The rules of the whole object are evaluated.
         check.rules(&self.root, object, write.old, &OBJECT);
         for (name, node) in &self.root.properties {
-            if **name != *STATUS && node.has_rules() && let Some(value) = object.get(&**name) {
+            if **name != *STATUS
+                && node.has_rules()
+                && let Some(value) = object.get(&**name)
+            {
                 let mut rest = Check { ratchets, ..Check::default() };
                 let old = write.old.and_then(|old| old.get(&**name));
                 rest.node(node, value, old, &OBJECT.key(name));
@@ -154,7 +161,9 @@ impl Schema {
 fn with_status(old: &Value, object: Value) -> Value {
     let mut members = old.as_object().cloned().unwrap_or_default();
     members.remove(STATUS);
-    if let Value::Object(mut new) = object && let Some(status) = new.remove(STATUS) {
+    if let Value::Object(mut new) = object
+        && let Some(status) = new.remove(STATUS)
+    {
         members.insert(STATUS.to_owned(), status);
     }
     Value::Object(members)

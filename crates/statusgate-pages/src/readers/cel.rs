@@ -9,7 +9,8 @@ use part::{Part, Shape, add, joined};
 use super::pattern::re2;
 use super::{relation, sign};
 use statusgate_core::language::formula::{Bound, Formula, List, Question};
-use statusgate_core::model::{Pointer, Schema};
+use statusgate_core::model::Pointer;
+use statusgate_core::schema::Schema;
 
 /// Whether CEL can ask this.
 pub(super) fn can_ask(question: &Question) -> bool {

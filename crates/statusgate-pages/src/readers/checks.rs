@@ -7,7 +7,7 @@ use super::program::Clause;
 use super::{Program, Readable, Reader};
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::language::formula::{Formula, Question};
-use statusgate_core::model::{Pointer, Schema};
+use statusgate_core::model::Pointer;
 use statusgate_core::policy::convention::HealthClass;
 
 /// Part of a Kustomization. Flux looks for a check by group and kind, so each kind has one, and it waits
@@ -97,7 +97,7 @@ pub(super) fn kro(kinds: &[Readable]) -> String {
             // A prefix, because kro reserves ids such as `function` and `namespace`.
             let id = format!("my{}", kind.kind);
             let is_current = current(program, &id, true);
-            if program.schema == Schema::free() {
+            if program.schema.is_free() {
                 text.push_str(NO_SCHEMA);
             }
             let _ = writeln!(text, "  - id: {id}\n    template:");

@@ -18,7 +18,7 @@ pub use program::Program;
 pub use witness::Witness;
 
 /// A kind of objects with the programs of its versions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Readable {
     /// The API group.
     pub group: String,

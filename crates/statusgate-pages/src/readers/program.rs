@@ -5,12 +5,13 @@ use statusgate_core::engine::HealthStatus;
 use statusgate_core::engine::health::{NO_RULE, STALE};
 use statusgate_core::language::formula::{Formula, Kind, List, Question};
 use statusgate_core::language::{AnyWord, Condition, ConditionOf, Observed, Phase, Predicate};
-use statusgate_core::model::{Pointer, Resource, Schema};
+use statusgate_core::model::{Pointer, Resource};
 use statusgate_core::policy::FieldType;
 use statusgate_core::policy::convention::{Convention, Health, HealthClass, HealthRule};
+use statusgate_core::schema::Schema;
 
 /// What a status of one kind means.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Program {
     /// The name of the convention.
     pub convention: String,

@@ -3,9 +3,10 @@
 use json_patch::jsonptr::PointerBuf;
 
 use crate::documents::DocumentKind;
-use crate::model::{Pointer, Schema};
+use crate::model::Pointer;
 use crate::policy::cel::{self, Part};
 use crate::policy::{Diagnostics, Policy};
+use crate::schema::Schema;
 use crate::source::tree::{At, Node, Problems, Value, near};
 
 use super::{PolicySet, Source, envelopes, read_documents};
