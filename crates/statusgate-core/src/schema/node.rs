@@ -25,13 +25,13 @@ pub struct Node {
     pub(super) keeps_additional: bool,
     pub(super) list: ListType,
     /// Sorted by name.
-    pub(super) properties: Box<[(Box<str>, Node)]>,
-    pub(super) additional: Option<Box<Node>>,
-    pub(super) items: Option<Box<Node>>,
+    pub(super) properties: Box<[(Box<str>, Self)]>,
+    pub(super) additional: Option<Box<Self>>,
+    pub(super) items: Option<Box<Self>>,
     pub(super) required: Box<[Box<str>]>,
     pub(super) default: Option<Box<Value>>,
     pub(super) limits: Option<Box<Limits>>,
-    pub(super) junctors: Box<[(Junctor, Box<[Node]>)]>,
+    pub(super) junctors: Box<[(Junctor, Box<[Self]>)]>,
     /// Whether a rule is inside a junctor.
     pub(super) has_junctor_rules: bool,
     pub(super) rules: Box<[Rule]>,
@@ -163,7 +163,7 @@ impl Node {
     pub(super) fn below(&self, token: &str) -> FieldSchema<'_> {
         let items = self.items.as_deref().filter(|_| is_index(token));
         let is_meta = || self.is_embedded && TYPE_META.contains(&token);
-        if let Some(node) = self.property(token).or(items).or(self.additional()) {
+        if let Some(node) = self.property(token).or(items).or(self.additional.as_deref()) {
             FieldSchema::Declared(node)
         } else if self.preserves_unknown || is_meta() {
             FieldSchema::Free
@@ -318,9 +318,7 @@ impl Source {
             || [limits.length, limits.items, limits.properties] != [Range::default(); 3]
             || limits.minimum.is_some()
             || limits.maximum.is_some()
-            || limits.multiple_of.is_some()
-            // An integer must fit into 64 bits.
-            || (limits.has_ranges && types == ["integer"]);
+            || limits.multiple_of.is_some();
         is_needed.then(|| Box::new(limits))
     }
 }

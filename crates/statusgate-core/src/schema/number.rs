@@ -21,8 +21,7 @@ const FLOAT32_LIMIT: f64 = 3.402_823_567_797_336_6e38;
 impl Number {
     pub(super) fn of(value: &Value) -> Option<Self> {
         let number = value.as_number()?;
-        let float = || number.as_f64().map(Self::Float);
-        number.as_i64().map(Self::Integer).or_else(float)
+        number.as_i64().map(Self::Integer).or_else(|| number.as_f64().map(Self::Float))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "Go's float64(int64) rounds too")]
