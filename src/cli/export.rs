@@ -187,7 +187,10 @@ fn witnesses(kind: &CustomResource, policies: &PolicySet) -> Vec<Witness> {
     let mut known: Vec<Program> = Vec::new();
     let mut witnesses = Vec::new();
     for (resource, convention, program) in programs(kind, policies) {
-        if !known.contains(&program) {
+        let is_known = known.iter().any(|other| {
+            other.convention == program.convention && other.clauses == program.clauses
+        });
+        if !is_known {
             witnesses.extend(program.witnesses(convention, &resource, &kind.kind));
             known.push(program);
         }

@@ -13,6 +13,7 @@
 //! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
+//! | [`schema`] | the schema of a CustomResourceDefinition: what the API server accepts and stores |
 //! | [`request`] | the request for which a manifest is judged |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
 //! | [`admit`] | a review as bytes to its answer as bytes: [`admit::admit`] |

@@ -60,7 +60,7 @@ impl Cause {
         Self::new(field, "FieldValueTooLong", message)
     }
 
-    pub(super) fn too_many(field: String, count: usize, most: i64) -> Self {
+    pub(super) fn too_many(field: String, count: i64, most: i64) -> Self {
         let noun = if most == 1 { "item" } else { "items" };
         let message = format!("Too many: {count}: must have at most {most} {noun}");
         Self::new(field, "FieldValueTooMany", message)

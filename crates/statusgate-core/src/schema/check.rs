@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::cause::{Cause, INVALID};
 use super::list::Keyed;
-use super::node::{Bound, Junctor, Limits, Node};
+use super::node::{Bound, Junctor, Limits, Node, Range};
 use super::number::{Number, is_equal, is_member};
 use super::path::Path;
 use super::verdict::Fault;
@@ -28,78 +28,69 @@ pub(super) struct Check {
     pub(super) validates_embedded: bool,
 }
 
+/// A value and where it is.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) node: &'a Node,
+    pub(super) value: &'a Value,
+    /// The value that it correlates with.
+    pub(super) old: Option<&'a Value>,
+    pub(super) path: &'a Path<'a>,
+}
+
 impl Check {
-    /// Validates a value. `old` is the value that it correlates with.
-    pub(super) fn node(
-        &mut self,
-        node: &Node,
-        value: &Value,
-        old: Option<&Value>,
-        path: &Path<'_>,
-    ) {
+    /// Validates a value.
+    pub(super) fn node(&mut self, at: At<'_>) {
         let before = self.faults.len();
-        self.value(node, value, old, path);
-        if self.ratchets
+        self.value(at);
+        let is_forgiven = self.ratchets
             && self.faults.len() > before
-            && old.is_some_and(|old| is_unchanged(node, value, old))
-        {
-            let found = self.faults.split_off(before);
-            let (forgiven, kept): (Vec<_>, Vec<_>) =
-                found.into_iter().partition(|fault| fault.ratchets);
+            && at.old.is_some_and(|old| is_unchanged(at.node, at.value, old));
+        if is_forgiven {
+            let found = self.faults.split_off(before).into_iter();
+            let (forgiven, kept): (Vec<_>, Vec<_>) = found.partition(|fault| fault.ratchets);
             self.faults.extend(kept);
             self.forgiven.extend(forgiven);
         }
     }
 
-    fn value(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
+    fn value(&mut self, at: At<'_>) {
+        let At { node, value, path, .. } = at;
         if let Some(keyword) = node.unknown {
             return self.unknown(path, keyword);
         }
-        self.kind(node, value, path);
-        let limits = node.limits.as_deref();
-        if let Some(limits) = limits
-            && !limits.members.is_empty()
-            && !limits.members.iter().any(|member| is_member(value, member))
-        {
-            self.found(Cause::unsupported(path.field(), value, &limits.members));
+        self.kind(at);
+        let members = node.members();
+        if !members.is_empty() && !members.iter().any(|member| is_member(value, member)) {
+            self.found(Cause::unsupported(path.field(), value, members));
         }
         if value.is_null() {
             return;
         }
-        self.rules(node, value, old, path);
+        self.rules(at);
         for (junctor, nodes) in &node.junctors {
-            self.junctor(*junctor, nodes, value, path);
+            self.junctor(*junctor, nodes, at);
         }
         match value {
-            Value::String(text) => {
-                if let Some(limits) = limits {
-                    self.text(limits, value, text, path);
+            Value::String(text) => self.text(at, text),
+            Value::Array(items) => self.array(at, items),
+            Value::Object(members) => self.object(at, members),
+            _ => {
+                if let Some(number) = Number::of(value) {
+                    self.number(at, number);
                 }
             }
-            Value::Number(_) => {
-                if let (Some(limits), Some(number)) = (limits, Number::of(value)) {
-                    self.number(node, limits, value, number, path);
-                }
-            }
-            Value::Array(items) => self.array(node, items, old, path),
-            Value::Object(members) => self.object(node, members, old, path),
-            Value::Null | Value::Bool(_) => {}
         }
     }
 
     /// `typeValidator`.
-    fn kind(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
+    fn kind(&mut self, at: At<'_>) {
+        let At { node, value, path, .. } = at;
         let has = |kind: &str| node.types.contains(&kind);
         let format = node.format().unwrap_or_default();
         let number = Number::of(value);
         let (kind, go_format) = match (value, number) {
-            (Value::Null, _) => {
-                if !node.types.is_empty() && !node.nullable {
-                    let types = node.types.join(",");
-                    self.found(Cause::wrong_type(path.field(), &path.name(), &types, "null"));
-                }
-                return;
-            }
+            (Value::Null, _) => ("null", ""),
             (Value::Bool(_), _) => ("boolean", ""),
             (Value::String(_), _) => ("string", ""),
             (Value::Array(_), _) => ("array", ""),
@@ -107,43 +98,44 @@ impl Check {
             (_, Some(Number::Integer(_))) => ("integer", "int64"),
             (Value::Number(_), _) => ("number", "float64"),
         };
-        if node.types.is_empty() && format.is_empty() {
-            return;
-        }
-        let is_fitting = has(kind)
-            || (kind == "number" && has("integer") && number.is_some_and(Number::is_integral))
-            || (kind == "integer" && has("number"));
         // A text has its format checked instead; a list passes.
         let is_formatted = matches!(kind, "string" | "array") && !format.is_empty();
-        if is_fitting || (is_formatted && !has("number") && !has("integer")) {
+        let is_fitting = has(kind)
+            || (kind == "null" && (node.types.is_empty() || node.is_nullable))
+            || (kind == "number" && has("integer") && number.is_some_and(Number::is_integral))
+            || (kind == "integer" && has("number"))
+            || (node.types.is_empty() && format.is_empty())
+            || (is_formatted && !has("number") && !has("integer"));
+        if is_fitting {
             return;
         }
-        let cause = if format.is_empty() || is_formatted {
-            Cause::wrong_type(path.field(), &path.name(), &node.types.join(","), kind)
+        let (wanted, found) = if format.is_empty() || is_formatted || kind == "null" {
+            (node.types.join(","), kind)
         } else {
-            Cause::wrong_type(path.field(), &path.name(), format, go_format)
+            (format.to_owned(), go_format)
         };
-        self.found(cause);
+        self.found(Cause::wrong_type(path.field(), &path.name(), &wanted, found));
     }
 
     /// `stringValidator`, which reports its first error, and `formatValidator`.
-    fn text(&mut self, limits: &Limits, value: &Value, text: &str, path: &Path<'_>) {
-        let count = text.chars().count();
-        if let Some(most) = limits.length.max.filter(|_| limits.length.is_above(count)) {
+    fn text(&mut self, at: At<'_>, text: &str) {
+        let At { node, value, path, .. } = at;
+        let Limits { length, pattern, format, .. } = node.limits();
+        let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        if let Some(most) = length.max.filter(|most| count > *most) {
             self.found(Cause::too_long(path.field(), most));
-        } else if let Some(least) = limits.length.min.filter(|_| limits.length.is_below(count)) {
+        } else if let Some(least) = length.min.filter(|least| count < *least) {
             self.broken(value, path, &format!("should be at least {least} chars long"));
-        } else if let Some(pattern) = &limits.pattern {
+        } else if let Some(pattern) = pattern {
+            let text_of = pattern.as_str();
             match pattern.is_match(text) {
                 Some(true) => {}
-                Some(false) => {
-                    self.broken(value, path, &format!("should match '{}'", pattern.as_str()));
-                }
-                None => self.unknown(path, &format!("the pattern '{}'", pattern.as_str())),
+                Some(false) => self.broken(value, path, &format!("should match '{text_of}'")),
+                None => self.unknown(path, &format!("the pattern '{text_of}'")),
             }
         }
-        if let Some((format, name)) = &limits.format {
-            match format.is_match(text) {
+        if let Some((is_match, name)) = format {
+            match is_match(text) {
                 Some(true) => {}
                 Some(false) => {
                     self.found(Cause::wrong_type(path.field(), &path.name(), name, text));
@@ -154,78 +146,59 @@ impl Check {
     }
 
     /// `numberValidator`.
-    fn number(
-        &mut self,
-        node: &Node,
-        limits: &Limits,
-        value: &Value,
-        number: Number,
-        path: &Path<'_>,
-    ) {
-        let format = limits.format.as_ref().map_or("", |(_, name)| name);
-        let kind = if limits.has_ranges { node.types.first().copied().unwrap_or("") } else { "" };
+    fn number(&mut self, at: At<'_>, number: Number) {
+        let At { node, value, path, .. } = at;
+        let limits = node.limits();
+        let format = node.format().unwrap_or_default();
+        let kind = if node.has_ranges { node.types.first().copied().unwrap_or("") } else { "" };
         if !number.is_in_range(kind, format) {
             self.out_of_range("Checked", kind, format, path);
         }
-        let bounds = [
-            (
-                "Maximum boundary",
-                limits.maximum,
-                Ordering::Greater,
-                ["less than or equal to", "less than"],
-            ),
-            (
-                "Minimum boundary",
-                limits.minimum,
-                Ordering::Less,
-                ["greater than or equal to", "greater than"],
-            ),
-        ];
-        for (what, bound, beyond, words) in bounds {
+        let factor = limits.multiple_of.map(|value| Bound { value, is_exclusive: false });
+        for (what, bound) in [
+            ("MultipleOf", factor),
+            ("Maximum boundary", limits.maximum),
+            ("Minimum boundary", limits.minimum),
+        ] {
             let Some(Bound { value: limit, is_exclusive }) = bound else { continue };
             let is_general = !Number::Float(limit).is_in_range(kind, format);
             if is_general {
                 self.out_of_range(what, kind, format, path);
             }
             let Some(limit) = number.limit(limit, is_general) else {
-                self.unknown(path, "a bound beyond 64 bits");
+                self.unknown(path, "a limit beyond 64 bits");
                 continue;
             };
             let order = number.compare(limit);
-            if order == Some(beyond) || (is_exclusive && order == Some(Ordering::Equal)) {
-                let why = format!("should be {} {limit}", words[usize::from(is_exclusive)]);
-                self.broken(&general(value, number, is_general), path, &why);
-            }
-        }
-        if let Some(factor) = limits.multiple_of {
-            self.multiple(value, number, factor, (kind, format), path);
-        }
-    }
-
-    fn multiple(
-        &mut self,
-        value: &Value,
-        number: Number,
-        factor: f64,
-        kind: (&str, &str),
-        path: &Path<'_>,
-    ) {
-        let is_general = !Number::Float(factor).is_in_range(kind.0, kind.1);
-        if is_general {
-            self.out_of_range("MultipleOf", kind.0, kind.1, path);
-        }
-        let Some(factor) = number.limit(factor, is_general) else {
-            return self.unknown(path, "a factor beyond 64 bits");
-        };
-        if factor.float() <= 0.0 {
-            let name = path.name();
-            let why = format!(
-                "Invalid value: {factor}: factor MultipleOf declared for {name} must be positive: {factor}"
-            );
-            self.found(Cause::new(path.field(), INVALID, why));
-        } else if !number.is_multiple_of(factor) {
-            let value = general(value, number, is_general);
-            self.broken(&value, path, &format!("should be a multiple of {factor}"));
+            let is_equal = order == Some(Ordering::Equal);
+            let why = match what {
+                "MultipleOf" if limit.float() <= 0.0 => {
+                    let name = path.name();
+                    let why =
+                        format!("factor MultipleOf declared for {name} must be positive: {limit}");
+                    let message = format!("Invalid value: {limit}: {why}");
+                    self.found(Cause::new(path.field(), INVALID, message));
+                    continue;
+                }
+                "MultipleOf" if !number.is_multiple_of(limit) => "a multiple of",
+                "Maximum boundary"
+                    if is_exclusive && (is_equal || order == Some(Ordering::Greater)) =>
+                {
+                    "less than"
+                }
+                "Maximum boundary" if order == Some(Ordering::Greater) => "less than or equal to",
+                "Minimum boundary"
+                    if is_exclusive && (is_equal || order == Some(Ordering::Less)) =>
+                {
+                    "greater than"
+                }
+                "Minimum boundary" if order == Some(Ordering::Less) => "greater than or equal to",
+                _ => continue,
+            };
+            // Without a common type, both are floats.
+            let general = Value::from(number.float());
+            let value = if is_general { &general } else { value };
+            self.broken(value, path, &format!("should be {why} {limit}"));
         }
     }
 
@@ -243,66 +216,53 @@ impl Check {
     }
 
     /// `schemaSliceValidator`. Only the elements of map lists correlate.
-    fn array(&mut self, node: &Node, items: &[Value], old: Option<&Value>, path: &Path<'_>) {
-        if let Some(inner) = &node.items {
-            let keyed = old.and_then(Value::as_array).and_then(|old| Keyed::new(node, old));
-            for (index, item) in items.iter().enumerate() {
-                let old = keyed.as_ref().and_then(|keyed| keyed.get(item));
-                self.node(inner, item, old, &path.index(index));
+    fn array(&mut self, at: At<'_>, items: &[Value]) {
+        if let Some(node) = &at.node.items {
+            let keyed = at.old.and_then(Value::as_array).and_then(|old| Keyed::new(at.node, old));
+            for (index, value) in items.iter().enumerate() {
+                let old = keyed.as_ref().and_then(|keyed| keyed.get(value));
+                self.node(At { node, value, old, path: &at.path.index(index) });
             }
         }
-        let Some(Limits { items: range, .. }) = node.limits.as_deref() else { return };
-        self.count(items.len(), range.min.filter(|_| range.is_below(items.len())), "items", path);
-        if let Some(most) = range.max.filter(|_| range.is_above(items.len())) {
-            self.found(Cause::too_many(path.field(), items.len(), most));
-        }
+        self.count(at.node.limits().items, items.len(), "items", at.path);
     }
 
     /// `objectValidator`.
-    fn object(
-        &mut self,
-        node: &Node,
-        members: &Map<String, Value>,
-        old: Option<&Value>,
-        path: &Path<'_>,
-    ) {
-        if let Some(Limits { properties: range, .. }) = node.limits.as_deref() {
-            let count = members.len();
-            self.count(count, range.min.filter(|_| range.is_below(count)), "properties", path);
-            if let Some(most) = range.max.filter(|_| range.is_above(count)) {
-                self.found(Cause::too_many(path.field(), count, most));
-            }
-        }
+    fn object(&mut self, at: At<'_>, members: &Map<String, Value>) {
+        self.count(at.node.limits().properties, members.len(), "properties", at.path);
         for (name, value) in members {
-            if let Some(member) = node.member(name) {
-                // At the root, the API server does not see changes of these.
-                let is_hidden = path.is_root() && matches!(&**name, "apiVersion" | "kind");
-                let old = old.and_then(|old| old.get(name)).filter(|_| !is_hidden);
-                self.node(member, value, old, &path.key(name));
-            }
+            let Some(node) = at.node.member(name) else { continue };
+            // At the root, the API server does not see changes of these.
+            let is_hidden = at.path.is_root() && matches!(&**name, "apiVersion" | "kind");
+            let old = at.old.and_then(|old| old.get(name)).filter(|_| !is_hidden);
+            self.node(At { node, value, old, path: &at.path.key(name) });
         }
-        for name in node.required.iter().filter(|name| !members.contains_key(&***name)) {
-            self.found(Cause::required(path.key(name).field()));
+        for name in at.node.required.iter().filter(|name| !members.contains_key(&***name)) {
+            self.found(Cause::required(at.path.key(name).field()));
         }
-        if node.is_embedded && self.validates_embedded && !path.is_root() {
-            self.unknown(path, "the metadata of an embedded object");
+        if at.node.is_embedded && self.validates_embedded && !at.path.is_root() {
+            self.unknown(at.path, "the metadata of an embedded object");
         }
     }
 
-    fn count(&mut self, count: usize, least: Option<i64>, what: &str, path: &Path<'_>) {
-        if let Some(least) = least {
-            let why = format!("should have at least {least} {what}");
-            self.broken(&count.into(), path, &why);
+    fn count(&mut self, range: Range, count: usize, what: &str, path: &Path<'_>) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        if let Some(least) = range.min.filter(|least| count < *least) {
+            self.broken(&count.into(), path, &format!("should have at least {least} {what}"));
+        }
+        if let Some(most) = range.max.filter(|most| count > *most) {
+            self.found(Cause::too_many(path.field(), count, most));
         }
     }
 
     /// `schemaPropsValidator`. Nothing in a junctor is ratcheted.
-    fn junctor(&mut self, junctor: Junctor, nodes: &[Node], value: &Value, path: &Path<'_>) {
+    fn junctor(&mut self, junctor: Junctor, nodes: &[Node], at: At<'_>) {
+        let path = at.path;
         let (mut accepted, mut rejected, mut open) = (0_usize, 0_usize, Vec::new());
         let mut causes = Vec::new();
         for node in nodes {
             let mut check = Self { in_junctor: true, ..Self::default() };
-            check.value(node, value, None, path);
+            check.value(At { node, old: None, ..at });
             let (found, unknown): (Vec<_>, Vec<_>) =
                 check.faults.into_iter().partition(|fault| fault.is_proven);
             match (found.is_empty(), unknown.is_empty()) {
@@ -348,13 +308,8 @@ impl Check {
     }
 
     /// The rules of a node, without those below it.
-    pub(super) fn rules(
-        &mut self,
-        node: &Node,
-        value: &Value,
-        old: Option<&Value>,
-        path: &Path<'_>,
-    ) {
+    pub(super) fn rules(&mut self, at: At<'_>) {
+        let At { node, value, old, path } = at;
         if self.in_junctor {
             return;
         }
@@ -396,11 +351,6 @@ impl Check {
             self.faults.push(fault);
         }
     }
-}
-
-/// A value as it is compared with a limit: as a float if the limit is not in the range of the type.
-fn general(value: &Value, number: Number, is_general: bool) -> Value {
-    if is_general { number.float().into() } else { value.clone() }
 }
 
 /// `CachedDeepEqual`: whether a value is that of its correlated old one. Map lists may change their order. An

@@ -30,7 +30,7 @@ fn prune_below(node: Option<&Node>, keeps: bool, value: &mut Value) {
             true
         }),
         (Value::Array(items), _) => {
-            let inner = node.and_then(Node::items);
+            let inner = node.and_then(|node| node.items.as_deref());
             items.iter_mut().for_each(|item| prune_below(inner, keeps, item));
         }
         _ => {}
@@ -49,7 +49,7 @@ pub(super) fn prune_nulls(node: Option<&Node>, value: &mut Value) {
             is_kept
         }),
         Value::Array(items) => {
-            let inner = node.and_then(Node::items);
+            let inner = node.and_then(|node| node.items.as_deref());
             items.iter_mut().for_each(|item| prune_nulls(inner, item));
         }
         _ => {}
@@ -58,7 +58,7 @@ pub(super) fn prune_nulls(node: Option<&Node>, value: &mut Value) {
 
 /// A null whose schema is known and not nullable.
 fn is_bad_null(node: Option<&Node>, value: &Value) -> bool {
-    value.is_null() && node.is_some_and(|node| !node.nullable)
+    value.is_null() && node.is_some_and(|node| !node.is_nullable)
 }
 
 /// Sets defaults, also instead of nulls: `defaulting.Default`.

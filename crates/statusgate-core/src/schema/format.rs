@@ -9,115 +9,54 @@ use regex::Regex;
 use super::NAME_FORMATS;
 use super::pattern::is_letter;
 
-/// A format that the API server checks. It ignores all others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    BsonObjectId,
-    Byte,
-    Cidr,
-    CreditCard,
-    Date,
-    DateTime,
-    Duration,
-    Email,
-    HexColor,
-    Hostname,
-    Ipv4,
-    Ipv6,
-    Isbn,
-    Isbn10,
-    Isbn13,
-    LongName,
-    Mac,
-    /// A range of numbers.
-    Number,
-    Password,
-    RgbColor,
-    ShortName,
-    Ssn,
-    Uri,
-    Uuid,
-    Uuid3,
-    Uuid4,
-    Uuid5,
-}
+/// Whether a text has a format; `None` if that is not proven.
+pub(super) type Format = fn(&str) -> Option<bool>;
 
-impl Format {
-    /// The format of a name, if the API server checks it for these types.
-    pub(super) fn find(name: &str, types: &[&str], minor: u32) -> Option<Self> {
-        match types {
-            ["integer"] => return matches!(name, "int32" | "int64").then_some(Self::Number),
-            ["number"] => return matches!(name, "float" | "double").then_some(Self::Number),
-            [] | ["string"] | [_, _] => {}
-            _ => return None,
+/// The check of a format by its name; `None` if the API server ignores it for these types.
+pub(super) fn find(name: &str, types: &[&str], minor: u32) -> Option<Format> {
+    match types {
+        ["integer"] => return matches!(name, "int32" | "int64").then_some(|_| Some(true)),
+        ["number"] => return matches!(name, "float" | "double").then_some(|_| Some(true)),
+        [] | ["string"] | [_, _] => {}
+        _ => return None,
+    }
+    Some(match name.replace('-', "").as_str() {
+        "bsonobjectid" => |text| Some(is_hex(text, 24)),
+        "byte" => |text| Some(is_base64(text)),
+        "cidr" => is_cidr,
+        "creditcard" => |text| Some(is_credit_card(text)),
+        "date" => |text| Some(is_date(text)),
+        "datetime" => |text| Some(is_date_time(text)),
+        "duration" => is_duration,
+        "email" => is_email,
+        "hexcolor" => |text| {
+            let digits = text.strip_prefix('#').unwrap_or(text);
+            Some(is_hex(digits, 3) || is_hex(digits, 6))
+        },
+        "hostname" => is_hostname,
+        "ipv4" => |text| match is_ipv4(text) {
+            false if text.contains('.') => is_sloppy_ipv6(text),
+            is_ipv4 => Some(is_ipv4),
+        },
+        "ipv6" => |text| Some(text.parse::<Ipv6Addr>().is_ok()),
+        "isbn" => |text| Some(is_isbn10(text) || is_isbn13(text)),
+        "isbn10" => |text| Some(is_isbn10(text)),
+        "isbn13" => |text| Some(is_isbn13(text)),
+        "k8slongname" if minor >= NAME_FORMATS => {
+            |text| Some(text.len() <= 253 && text.split('.').all(is_label))
         }
-        Some(match name.replace('-', "").as_str() {
-            "bsonobjectid" => Self::BsonObjectId,
-            "byte" => Self::Byte,
-            "cidr" => Self::Cidr,
-            "creditcard" => Self::CreditCard,
-            "date" => Self::Date,
-            "datetime" => Self::DateTime,
-            "duration" => Self::Duration,
-            "email" => Self::Email,
-            "hexcolor" => Self::HexColor,
-            "hostname" => Self::Hostname,
-            "ipv4" => Self::Ipv4,
-            "ipv6" => Self::Ipv6,
-            "isbn" => Self::Isbn,
-            "isbn10" => Self::Isbn10,
-            "isbn13" => Self::Isbn13,
-            "k8slongname" if minor >= NAME_FORMATS => Self::LongName,
-            "k8sshortname" if minor >= NAME_FORMATS => Self::ShortName,
-            "mac" => Self::Mac,
-            "password" => Self::Password,
-            "rgbcolor" => Self::RgbColor,
-            "ssn" => Self::Ssn,
-            "uri" => Self::Uri,
-            "uuid" => Self::Uuid,
-            "uuid3" => Self::Uuid3,
-            "uuid4" => Self::Uuid4,
-            "uuid5" => Self::Uuid5,
-            _ => return None,
-        })
-    }
-
-    /// Whether a text has the format; `None` if that is not proven.
-    pub(super) fn is_match(self, text: &str) -> Option<bool> {
-        Some(match self {
-            Self::Password | Self::Number => true,
-            Self::BsonObjectId => is_hex(text, 24),
-            Self::Byte => is_base64(text),
-            Self::Cidr => return is_cidr(text),
-            Self::CreditCard => is_credit_card(text),
-            Self::Date => is_date(text),
-            Self::DateTime => is_date_time(text),
-            Self::Duration => return is_duration(text),
-            Self::Email => return is_email(text),
-            Self::HexColor => {
-                let digits = text.strip_prefix('#').unwrap_or(text);
-                is_hex(digits, 3) || is_hex(digits, 6)
-            }
-            Self::Hostname => return is_hostname(text),
-            Self::Ipv4 if is_ipv4(text) => true,
-            Self::Ipv4 if text.contains('.') => return is_sloppy_ipv6(text),
-            Self::Ipv4 => false,
-            Self::Ipv6 => text.parse::<Ipv6Addr>().is_ok(),
-            Self::Isbn => is_isbn10(text) || is_isbn13(text),
-            Self::Isbn10 => is_isbn10(text),
-            Self::Isbn13 => is_isbn13(text),
-            Self::LongName => text.len() <= 253 && text.split('.').all(is_label),
-            Self::Mac => is_mac(text),
-            Self::RgbColor => matches(&RGB_COLOR, text),
-            Self::ShortName => text.len() <= 63 && is_label(text),
-            Self::Ssn => text.len() == 11 && matches(&SSN, text),
-            Self::Uri => return is_uri(text),
-            Self::Uuid => is_uuid(text, &[]),
-            Self::Uuid3 => is_uuid(text, &[(12, "3")]),
-            Self::Uuid4 => is_uuid(text, &[(12, "4"), (16, "89abAB")]),
-            Self::Uuid5 => is_uuid(text, &[(12, "5"), (16, "89abAB")]),
-        })
-    }
+        "k8sshortname" if minor >= NAME_FORMATS => |text| Some(text.len() <= 63 && is_label(text)),
+        "mac" => |text| Some(is_mac(text)),
+        "password" => |_| Some(true),
+        "rgbcolor" => |text| Some(matches(&RGB_COLOR, text)),
+        "ssn" => |text| Some(text.len() == 11 && matches(&SSN, text)),
+        "uri" => is_uri,
+        "uuid" => |text| Some(is_uuid(text, &[])),
+        "uuid3" => |text| Some(is_uuid(text, &[(12, "3")])),
+        "uuid4" => |text| Some(is_uuid(text, &[(12, "4"), (16, "89abAB")])),
+        "uuid5" => |text| Some(is_uuid(text, &[(12, "5"), (16, "89abAB")])),
+        _ => return None,
+    })
 }
 
 /// A valid expression, because the tests use it.
@@ -184,8 +123,10 @@ fn is_hex(text: &str, length: usize) -> bool {
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    !text.is_empty() && text.len().is_multiple_of(4) && padding <= 2 && digits.bytes().all(is_digit)
+    !text.is_empty()
+        && text.len().is_multiple_of(4)
+        && padding <= 2
+        && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte))
 }
 
 /// `places` have one of some digits.
@@ -198,10 +139,11 @@ fn is_uuid(text: &str, places: &[(usize, &str)]) -> bool {
         digits.push_str(group);
         groups = after;
     }
-    let fits = |(place, allowed): &(usize, &str)| {
-        digits.chars().nth(*place).is_some_and(|digit| allowed.contains(digit))
-    };
-    groups.is_empty() && is_hex(&digits, 32) && places.iter().all(fits)
+    groups.is_empty()
+        && is_hex(&digits, 32)
+        && places.iter().all(|(place, allowed)| {
+            digits.chars().nth(*place).is_some_and(|digit| allowed.contains(digit))
+        })
 }
 
 /// A part of a Kubernetes name.
@@ -292,8 +234,9 @@ fn is_ipv4(text: &str) -> bool {
 /// The parser of Go before 1.17. It also accepts groups with more than four digits.
 fn is_sloppy_ipv6(text: &str) -> Option<bool> {
     let (groups, last) = text.rsplit_once(':').unwrap_or(("", text));
-    let is_possible = |byte: u8| byte.is_ascii_hexdigit() || b":.".contains(&byte);
-    if !text.contains(':') || !text.bytes().all(is_possible) {
+    if !text.contains(':')
+        || text.contains(|letter: char| !letter.is_ascii_hexdigit() && !":.".contains(letter))
+    {
         return Some(false);
     }
     if text.split([':', '.']).any(|group| group.len() > 4) {
@@ -370,9 +313,8 @@ fn is_uri(text: &str) -> Option<bool> {
     if text == "*" {
         return Some(true);
     }
-    let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    let end = text.bytes().position(|byte| !is_scheme(byte)).unwrap_or(text.len());
-    let (scheme, rest) = match text.split_at(end) {
+    let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && !"+-.".contains(letter));
+    let (scheme, rest) = match text.split_at(end.unwrap_or(text.len())) {
         ("", rest) if rest.starts_with(':') => return Some(false),
         (scheme, rest) if scheme.starts_with(|first: char| first.is_ascii_alphabetic()) => {
             rest.strip_prefix(':').map_or(("", text), |rest| (scheme, rest))
@@ -394,10 +336,10 @@ fn is_uri(text: &str) -> Option<bool> {
         return None;
     }
     let port = host.split_once(':').map_or("", |(_, port)| port);
-    let is_valid = |byte: u8| {
-        !byte.is_ascii() || byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:".contains(&byte)
-    };
-    Some((port.is_empty() || is_digits(port)) && host.bytes().all(is_valid))
+    let has_invalid = host.contains(|letter: char| {
+        letter.is_ascii() && !letter.is_ascii_alphanumeric() && !"-_.~!$&'()*+,;=:".contains(letter)
+    });
+    Some((port.is_empty() || is_digits(port)) && !has_invalid)
 }
 
 fn has_valid_escapes(text: &str) -> bool {

@@ -44,12 +44,12 @@ fn in_map(keys: &[Box<str>], items: &[Value], path: &Path<'_>, causes: &mut Vec<
         causes.push(Cause::invalid(path.index(index).field(), item, why));
         return;
     }
-    let key = |item: &Value| -> Value {
-        let members =
-            keys.iter().filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
-        members.collect::<Map<_, _>>().into()
-    };
-    repeated(items, key, path, causes);
+    repeated(items, |item| key_members(keys, item), path, causes);
+}
+
+fn key_members(keys: &[Box<str>], item: &Value) -> Value {
+    let members = keys.iter().filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
+    members.collect::<Map<_, _>>().into()
 }
 
 /// Appends a cause for the first repetition of each element.

@@ -34,7 +34,7 @@ pub use node::{ListType, Node};
 pub use verdict::{Outcome, Verdict};
 pub use write::{Endpoint, Origin, Sender, Write};
 
-use check::Check;
+use check::{At, Check};
 use path::Path;
 use scale::Scale;
 use verdict::Fault;
@@ -126,7 +126,7 @@ impl Schema {
         let at =
             (0..tokens.len()).find(|at| matches!(self.at(&tokens[..=*at]), FieldSchema::Pruned))?;
         let FieldSchema::Declared(node) = self.at(&tokens[..at]) else { return None };
-        Some((at, node.properties().map(|(name, _)| name).collect()))
+        Some((at, node.properties.iter().map(|(name, _)| &**name).collect()))
     }
 
     /// Whether the API server accepts a value of a webhook's patch at a path where nothing is stored, as far
@@ -140,7 +140,7 @@ impl Schema {
         decode::set_defaults(node, &mut value);
         let path = Path::Root { field: pointer.field(), name: pointer.field() };
         let mut check = Check::default();
-        check.node(node, &value, None, &path);
+        check.node(At { node, value: &value, old: None, path: &path });
         let mut causes = Vec::new();
         list::duplicates(node, &value, &path, &mut causes);
         check.faults.extend(causes.into_iter().map(Fault::proven));

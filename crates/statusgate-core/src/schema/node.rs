@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::format::Format;
+use super::format::{self, Format};
 use super::number;
 use super::pattern::Pattern;
 use super::rule::Rule;
@@ -16,20 +16,30 @@ const MAX_DEPTH: usize = 100;
 /// A node of a structural schema.
 #[derive(Debug, Default)]
 pub struct Node {
-    /// No type accepts each value; two are those of `x-kubernetes-int-or-string`.
-    pub(super) types: &'static [&'static str],
-    pub(super) nullable: bool,
-    pub(super) preserves_unknown: bool,
-    pub(super) is_embedded: bool,
+    /// The names of its types. No type accepts each value; two are those of `x-kubernetes-int-or-string`.
+    pub types: &'static [&'static str],
+    /// Whether a null is stored.
+    pub is_nullable: bool,
+    /// Whether unknown members are stored.
+    pub preserves_unknown: bool,
+    /// Whether the value is a complete object with `apiVersion`, `kind` and `metadata`.
+    pub is_embedded: bool,
     /// `additionalProperties: true`.
-    pub(super) keeps_additional: bool,
-    pub(super) list: ListType,
-    /// Sorted by name.
-    pub(super) properties: Box<[(Box<str>, Self)]>,
-    pub(super) additional: Option<Box<Self>>,
-    pub(super) items: Option<Box<Self>>,
-    pub(super) required: Box<[Box<str>]>,
-    pub(super) default: Option<Box<Value>>,
+    pub keeps_additional: bool,
+    /// How the elements of a list are identified.
+    pub list: ListType,
+    /// The declared members, sorted by name.
+    pub properties: Box<[(Box<str>, Self)]>,
+    /// The values of a map.
+    pub additional: Option<Box<Self>>,
+    /// The elements of a list.
+    pub items: Option<Box<Self>>,
+    /// The members that an object must have.
+    pub required: Box<[Box<str>]>,
+    /// The value that the API server sets where it is missing.
+    pub default: Option<Box<Value>>,
+    /// Whether numbers must be in the range of their type and format.
+    pub(super) has_ranges: bool,
     pub(super) limits: Option<Box<Limits>>,
     pub(super) junctors: Box<[(Junctor, Box<[Self]>)]>,
     /// Whether a rule is inside a junctor.
@@ -64,8 +74,6 @@ pub(super) struct Limits {
     pub(super) minimum: Option<Bound>,
     pub(super) maximum: Option<Bound>,
     pub(super) multiple_of: Option<f64>,
-    /// Whether numbers must be in the range of their type and format.
-    pub(super) has_ranges: bool,
 }
 
 /// How many there may be.
@@ -94,69 +102,18 @@ impl Node {
         Source { minor, correlates: true }.node(schema, 0)
     }
 
-    /// The types that a value may have, by their names in JSON Schema; none if it may have any.
-    pub fn types(&self) -> &'static [&'static str] {
-        self.types
-    }
-
-    /// Whether a null is stored.
-    pub fn is_nullable(&self) -> bool {
-        self.nullable
-    }
-
-    /// Whether unknown members are stored.
-    pub fn preserves_unknown(&self) -> bool {
-        self.preserves_unknown
-    }
-
-    /// Whether the value is a complete object with `apiVersion`, `kind` and `metadata`.
-    pub fn is_embedded(&self) -> bool {
-        self.is_embedded
-    }
-
-    /// Whether the value is an integer or a string.
-    pub fn is_int_or_string(&self) -> bool {
-        self.types == INT_OR_STRING
-    }
-
-    /// How the elements of a list are identified.
-    pub fn list_type(&self) -> &ListType {
-        &self.list
-    }
-
-    /// The declared members.
-    pub fn properties(&self) -> impl Iterator<Item = (&str, &Self)> {
-        self.properties.iter().map(|(name, node)| (&**name, node))
-    }
-
-    /// The elements of a list.
-    pub fn items(&self) -> Option<&Self> {
-        self.items.as_deref()
-    }
-
-    /// The values of a map.
-    pub fn additional(&self) -> Option<&Self> {
-        self.additional.as_deref()
-    }
-
-    /// The members that an object must have.
-    pub fn required(&self) -> impl Iterator<Item = &str> {
-        self.required.iter().map(|name| &**name)
-    }
-
     /// The values of `enum`; empty if there is none.
     pub fn members(&self) -> &[Value] {
-        self.limits.as_ref().map_or(&[], |limits| &limits.members)
+        &self.limits().members
     }
 
     /// The format, if the API server checks it.
     pub fn format(&self) -> Option<&str> {
-        self.limits.as_ref()?.format.as_ref().map(|(_, name)| &**name)
+        self.limits().format.as_ref().map(|(_, name)| &**name)
     }
 
-    /// The value that the API server sets where it is missing.
-    pub fn default_value(&self) -> Option<&Value> {
-        self.default.as_deref()
+    pub(super) fn limits(&self) -> &Limits {
+        self.limits.as_deref().unwrap_or(&NO_LIMITS)
     }
 
     /// How the schema treats a member or an element.
@@ -187,18 +144,8 @@ impl Node {
     /// Whether it or a node below it has rules.
     pub(super) fn has_rules(&self) -> bool {
         let children = self.properties.iter().map(|(_, node)| node);
-        let mut children = children.chain(self.additional()).chain(self.items());
+        let mut children = children.chain(self.additional.as_deref()).chain(self.items.as_deref());
         !self.rules.is_empty() || self.has_junctor_rules || children.any(Self::has_rules)
-    }
-}
-
-impl Range {
-    pub(super) fn is_below(self, count: usize) -> bool {
-        self.min.is_some_and(|min| i64::try_from(count).is_ok_and(|count| count < min))
-    }
-
-    pub(super) fn is_above(self, count: usize) -> bool {
-        self.max.is_some_and(|max| i64::try_from(count).is_ok_and(|count| count > max))
     }
 }
 
@@ -207,6 +154,24 @@ pub(super) const TYPE_META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// The values of `additionalProperties: true`: their members are pruned.
 static EMPTY: LazyLock<Node> = LazyLock::new(Node::default);
+
+static NO_LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
+
+/// The keywords of [`Limits`].
+const LIMITS: [&str; 12] = [
+    "enum",
+    "format",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+];
 
 /// An index, or what stands for one in a pointer: `*` for each element, `-1` for the last.
 fn is_index(token: &str) -> bool {
@@ -233,24 +198,22 @@ impl Source {
         let is_atomic = keywords.get("x-kubernetes-map-type").is_some_and(|kind| kind == "atomic");
         let inner = Self { correlates: self.correlates && !is_atomic, ..self };
         let child = |schema: &Value| inner.node(schema, depth + 1);
-        let boxed = |name: &str| keywords.get(name).map(|schema| Box::new(child(schema)));
         let types = types(keywords);
         let additional = keywords.get("additionalProperties");
-        let mut properties: Vec<(Box<str>, Node)> = match keywords.get("properties") {
-            Some(Value::Object(all)) => {
-                all.iter().map(|(name, schema)| (name.as_str().into(), child(schema))).collect()
-            }
-            _ => Vec::new(),
-        };
+        let declared = keywords.get("properties").and_then(Value::as_object);
+        let mut properties: Vec<(Box<str>, Node)> = declared
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| (name.as_str().into(), child(schema)))
+            .collect();
         properties.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut junctors = Vec::new();
-        let several =
-            [("allOf", Junctor::AllOf), ("anyOf", Junctor::AnyOf), ("oneOf", Junctor::OneOf)];
-        for (name, junctor) in several {
-            if let Some(Value::Array(list)) =
-                keywords.get(name).filter(|list| *list != &Value::Array(Vec::new()))
-            {
-                junctors.push((junctor, list.iter().map(child).collect()));
+        for (name, junctor) in
+            [("allOf", Junctor::AllOf), ("anyOf", Junctor::AnyOf), ("oneOf", Junctor::OneOf)]
+        {
+            let nodes = keywords.get(name).and_then(Value::as_array);
+            if let Some(nodes) = nodes.filter(|nodes| !nodes.is_empty()) {
+                junctors.push((junctor, nodes.iter().map(child).collect()));
             }
         }
         if let Some(not) = keywords.get("not") {
@@ -258,11 +221,13 @@ impl Source {
         }
         let has_junctor_rules =
             junctors.iter().flat_map(|(_, nodes): &(_, Box<[Node]>)| nodes).any(Node::has_rules);
-        let rules = keywords.get("x-kubernetes-validations").and_then(Value::as_array);
-        let rules = rules.filter(|_| self.minor >= RULES).into_iter().flatten();
+        let rules = keywords
+            .get("x-kubernetes-validations")
+            .and_then(Value::as_array)
+            .filter(|_| self.minor >= RULES);
         Node {
             types,
-            nullable: is_true(keywords, "nullable"),
+            is_nullable: is_true(keywords, "nullable"),
             preserves_unknown: is_true(keywords, "x-kubernetes-preserve-unknown-fields"),
             is_embedded: is_true(keywords, "x-kubernetes-embedded-resource"),
             keeps_additional: additional == Some(&Value::Bool(true)),
@@ -272,23 +237,32 @@ impl Source {
                 _ => ListType::Atomic,
             },
             properties: properties.into(),
-            additional: boxed("additionalProperties")
-                .filter(|_| additional.is_some_and(Value::is_object)),
-            items: boxed("items"),
+            additional: additional
+                .filter(|schema| schema.is_object())
+                .map(|schema| Box::new(child(schema))),
+            items: keywords.get("items").map(|schema| Box::new(child(schema))),
             required: texts(keywords, "required"),
             default: keywords
                 .get("default")
                 .filter(|value| !value.is_null())
                 .map(|value| Box::new(number::stored(value))),
-            limits: self.limits(keywords, types),
+            has_ranges: self.minor >= INT32_RANGES && types.len() == 1,
+            limits: keywords
+                .keys()
+                .any(|name| LIMITS.contains(&name.as_str()))
+                .then(|| Box::new(self.limits(keywords, types))),
             junctors: junctors.into(),
             has_junctor_rules,
-            rules: rules.map(|rule| Rule::new(rule, keywords, self.correlates)).collect(),
+            rules: rules
+                .into_iter()
+                .flatten()
+                .map(|rule| Rule::new(rule, keywords, self.correlates))
+                .collect(),
             unknown: forbidden(keywords),
         }
     }
 
-    fn limits(self, keywords: &Map<String, Value>, types: &[&str]) -> Option<Box<Limits>> {
+    fn limits(self, keywords: &Map<String, Value>, types: &[&str]) -> Limits {
         let number = |name: &str| keywords.get(name).and_then(Value::as_f64);
         let bound = |name: &str, exclusive: &str| {
             number(name).map(|value| Bound { value, is_exclusive: is_true(keywords, exclusive) })
@@ -299,10 +273,10 @@ impl Source {
         };
         let text = |name: &str| keywords.get(name).and_then(Value::as_str);
         let members = keywords.get("enum").and_then(Value::as_array);
-        let limits = Limits {
+        Limits {
             members: members.into_iter().flatten().map(number::stored).collect(),
             format: text("format")
-                .and_then(|name| Some((Format::find(name, types, self.minor)?, name.into()))),
+                .and_then(|name| Some((format::find(name, types, self.minor)?, name.into()))),
             pattern: text("pattern").filter(|text| !text.is_empty()).map(Pattern::new),
             length: range("minLength", "maxLength"),
             items: range("minItems", "maxItems"),
@@ -310,16 +284,7 @@ impl Source {
             minimum: bound("minimum", "exclusiveMinimum"),
             maximum: bound("maximum", "exclusiveMaximum"),
             multiple_of: number("multipleOf"),
-            has_ranges: self.minor >= INT32_RANGES && types.len() == 1,
-        };
-        let is_needed = !limits.members.is_empty()
-            || limits.format.is_some()
-            || limits.pattern.is_some()
-            || [limits.length, limits.items, limits.properties] != [Range::default(); 3]
-            || limits.minimum.is_some()
-            || limits.maximum.is_some()
-            || limits.multiple_of.is_some();
-        is_needed.then(|| Box::new(limits))
+        }
     }
 }
 

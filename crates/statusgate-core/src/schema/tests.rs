@@ -90,15 +90,18 @@ fn a_node_reports_what_it_declares() {
         NEWEST,
     );
     let FieldSchema::Declared(list) = schema.at(pointer("/status").tokens()) else { panic!() };
-    let item = list.items().unwrap();
-    let member = |name: &str| item.properties().find(|(known, _)| *known == name).unwrap().1;
-    assert_eq!(*list.list_type(), ListType::Map(Box::from([Box::from("type")])));
-    assert_eq!((list.types(), item.types()), (&["array"][..], &["object"][..]));
-    assert_eq!(Vec::from_iter(item.required()), ["type"]);
+    let item = list.items.as_deref().unwrap();
+    let member = |name: &str| item.property(name).unwrap();
+    assert_eq!(list.list, ListType::Map(Box::from([Box::from("type")])));
+    assert_eq!((list.types, item.types), (&["array"][..], &["object"][..]));
+    assert_eq!(item.required, Box::from([Box::from("type")]));
     assert_eq!(member("type").members(), [json!("Ready")]);
-    assert_eq!(member("type").default_value(), Some(&json!("Ready")));
-    assert_eq!((member("at").format(), member("at").is_nullable()), (Some("date-time"), true));
-    assert_eq!((member("port").format(), member("port").is_int_or_string()), (None, true));
+    assert_eq!(member("type").default.as_deref(), Some(&json!("Ready")));
+    assert_eq!((member("at").format(), member("at").is_nullable), (Some("date-time"), true));
+    assert_eq!(
+        (member("port").format(), member("port").types == ["integer", "string"]),
+        (None, true)
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::check::Check;
+use super::check::{At, Check};
 use super::path::Path;
 use super::verdict::{Fault, Outcome, Verdict};
 use super::{MAIN_RATCHETING, STATUS_RATCHETING, Schema, decode, list, number};
@@ -120,17 +120,19 @@ impl Schema {
         };
         let ratchets = self.minor >= since;
         let mut check = Check { ratchets, validates_embedded: is_main, ..Check::default() };
+        let whole = At { node: &self.root, value: object, old: write.old, path: &OBJECT };
         if is_main {
-            check.node(&self.root, object, write.old, &OBJECT);
+            check.node(whole);
             return check;
         }
         if let (Some(node), Some(status)) = (self.root.property(STATUS), object.get(STATUS)) {
             // To ratcheting, a missing status is null.
             let old = write.old.map(|old| old.get(STATUS).unwrap_or(&Value::Null));
-            check.node(node, status, old, &Path::Root { field: STATUS, name: "" });
+            let path = &Path::Root { field: STATUS, name: "" };
+            check.node(At { node, value: status, old, path });
         }
         // The rules of the whole object are evaluated.
-        check.rules(&self.root, object, write.old, &OBJECT);
+        check.rules(whole);
         for (name, node) in &self.root.properties {
             if **name != *STATUS
                 && node.has_rules()
@@ -138,7 +140,7 @@ impl Schema {
             {
                 let mut rest = Check { ratchets, ..Check::default() };
                 let old = write.old.and_then(|old| old.get(&**name));
-                rest.node(node, value, old, &OBJECT.key(name));
+                rest.node(At { node, value, old, path: &OBJECT.key(name) });
                 check.faults.extend(rest.faults.into_iter().filter(|fault| fault.is_rule));
             }
         }
