@@ -2,14 +2,23 @@
 //! why not, and what does it store?
 //!
 //! ```text
-//! openAPIV3Schema ─► node ─► Schema ─┬► at       which field a pointer names
-//!                                    ├► decode   what the server prunes, and which defaults it sets
-//!                                    └► judge    accepted, rejected with causes, or not proven
+//! openAPIV3Schema ─► node ─► Schema ─┬► at, pruned   which field a pointer names
+//!                                    ├► accepts      one value
+//!                                    ├► read         what is read of a stored object
+//!                                    └► judge        a write: accepted, rejected with causes, or not proven;
+//!                                                    what is stored, and what ratcheting forgives
 //! ```
 //!
-//! This repeats kube-openapi and apiextensions-apiserver, and was compared with recorded answers of
-//! kube-apiserver 1.36 (`tests/fixtures/oracles/schema.jsonl`). What depends on more than that, such as most
-//! CEL, is never guessed: it is [`Verdict::NotProven`].
+//! | file | repeats |
+//! |---|---|
+//! | `decode` | pruning, defaulting and objectmeta of apiextensions-apiserver |
+//! | `check`, `number`, `format`, `pattern` | the validators of kube-openapi, and Go's numbers and expressions |
+//! | `list` | listtype of apiextensions-apiserver, and the correlation of elements |
+//! | `rule` | CEL about a plain string or boolean |
+//!
+//! This was compared with recorded answers of kube-apiserver 1.36 (`tests/fixtures/oracles/schema.jsonl`). What
+//! depends on more, such as most CEL, is never guessed: it is [`Verdict::NotProven`]. A compiled schema is for
+//! one use: what is kept is its verdicts.
 
 mod cause;
 mod check;

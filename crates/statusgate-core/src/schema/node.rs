@@ -119,10 +119,9 @@ impl Node {
     /// How the schema treats a member or an element.
     pub(super) fn below(&self, token: &str) -> FieldSchema<'_> {
         let items = self.items.as_deref().filter(|_| is_index(token));
-        let is_meta = || self.is_embedded && TYPE_META.contains(&token);
         if let Some(node) = self.property(token).or(items).or(self.additional.as_deref()) {
             FieldSchema::Declared(node)
-        } else if self.preserves_unknown || is_meta() {
+        } else if self.preserves_unknown || (self.is_embedded && TYPE_META.contains(&token)) {
             FieldSchema::Free
         } else if self.keeps_additional {
             FieldSchema::Declared(&EMPTY)
