@@ -7,8 +7,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use serde_json::{Value, json};
 use statusgate_core::policy::{self, Diagnostics, PolicySet, Source};
 use statusgate_server::files;
+
+use crate::support::{T0, Write as StatusWrite, examples};
 
 /// Keeps only the name of a file, so that snapshots do not depend on the folder of the repository.
 fn source(path: &Path) -> Source {
@@ -387,4 +390,38 @@ fn a_mistake_in_a_selector_has_the_place_of_the_name() {
     let (file, line, column) = found.place(&found.list()[0]);
     let text = given[0].text.lines().nth(line - 1).unwrap();
     assert_eq!((file, &text[column - 1..][..6]), ("all.yaml", "thongs"));
+}
+
+#[test]
+fn the_policy_of_gateway_api_audits_conflicted_listeners_and_parents_that_are_gone() {
+    let rules = |resource: &str, old: Value, new: Value| {
+        let write =
+            StatusWrite::to(resource).group("gateway.networking.k8s.io").stored(old).sent(new);
+        let verdict = write.validate(examples());
+        let of_policy =
+            |rule: &&str| rule.starts_with("gateway-api/") && !rule.contains("condition-");
+        verdict
+            .rules()
+            .into_iter()
+            .map(|(_, rule)| rule)
+            .filter(of_policy)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let condition = |kind: &str, reason: &str| json!([{"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": T0, "observedGeneration": 3}]);
+    let gateway = |reason: &str| json!({"conditions": condition("Accepted", reason), "listeners": [{"name": "a", "conditions": condition("Conflicted", "ProtocolConflict")}]});
+    let none = json!({});
+    assert_eq!(rules("gateways", none.clone(), gateway("ListenersNotValid")), [""; 0]);
+    assert_eq!(rules("gateways", none, gateway("Accepted")), ["gateway-api/conflicted-listeners"]);
+    let parents = |controllers: &[&str]| {
+        let parent = |name: &&str| json!({"parentRef": {"name": "a"}, "controllerName": name, "conditions": []});
+        json!({"parents": controllers.iter().map(parent).collect::<Vec<_>>()})
+    };
+    let both = parents(&["example.com/a", "example.com/b"]);
+    assert_eq!(
+        rules("httproutes", both.clone(), parents(&["example.com/a"])),
+        ["gateway-api/parents-of-others"]
+    );
+    assert_eq!(rules("httproutes", parents(&["example.com/a"]), both.clone()), [""; 0]);
+    assert_eq!(rules("httproutes", both, parents(&[])), [""; 0]);
 }
