@@ -171,7 +171,11 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
             let sanction = if changed { times.backwards.as_ref() } else { times.unchanged() };
             report(sanction, "moved backwards");
         } else if !changed {
-            report(times.moved.as_ref(), "changed although the condition did not");
+            let message = match times.may_move_on.join(" and ") {
+                none if none.is_empty() => "must not change".to_owned(),
+                members => format!("changed although {members} did not"),
+            };
+            report(times.moved.as_ref(), &message);
         }
     }
 

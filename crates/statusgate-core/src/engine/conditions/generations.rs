@@ -57,6 +57,8 @@ impl<'p> Generations<'p> {
                     if self.had_status { &self.rules.ahead } else { &self.rules.ahead_at_first };
                 Some((sanction.as_ref()?, "is a generation that does not exist yet"))
             }
+            // A restored object has generation 1 and the status of an older life: what was ahead must go back.
+            Some(old) if old > self.newest => None,
             // 0 means "not set": SetStatusCondition resets to it.
             Some(old) if new < old && new != 0 => Some((self.rules.decreased.as_ref()?, WENT_BACK)),
             _ => None,
