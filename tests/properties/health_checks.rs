@@ -252,14 +252,16 @@ fn the_checks_equal_the_engine_for_the_objects_of_each_rule() {
 #[test]
 fn random_objects_are_current_failed_and_neither_under_every_convention() {
     for checks in Checks::all() {
+        // Of many types, an object rarely has the one or two that make it current.
+        let objects = checks.objects(1_200);
         let classes: Vec<HealthClass> =
-            checks.objects(300).iter().map(|object| checks.health(object)).collect();
+            objects.iter().map(|object| checks.health(object)).collect();
         let current = classes.iter().filter(|class| class.is == HealthStatus::Current).count();
-        let regular = checks.objects(300).iter().filter(|object| checks.is_regular(object)).count();
+        let regular = objects.iter().filter(|object| checks.is_regular(object)).count();
         let name = format!(
             "{} {}: {current} current, {regular} regular",
             checks.convention.name, checks.plural
         );
-        assert!(current >= 1 && regular >= 75, "{name}");
+        assert!(current >= 1 && regular >= 300, "{name}");
     }
 }

@@ -342,7 +342,7 @@ fn compile_conventions(
             problems,
             &envelope.span,
             &envelope.label,
-            known.specs.get(&envelope.label),
+            known.specs.get(&envelope.label).as_ref(),
         ));
     }
     for envelope in unnamed {
@@ -351,7 +351,7 @@ fn compile_conventions(
         specs.add(std::iter::once((UNNAMED, &envelope.spec)), &problems);
         compile_convention(UNNAMED, &specs, &problems);
         let label = if envelope.label.is_empty() { UNNAMED } else { &envelope.label };
-        mistakes.extend(with_heir(problems, &envelope.span, label, specs.get(UNNAMED)));
+        mistakes.extend(with_heir(problems, &envelope.span, label, specs.get(UNNAMED).as_ref()));
     }
     without_repetition(mistakes)
 }
@@ -367,15 +367,13 @@ fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<
 
 /// The mistakes of a convention. Those outside of its own document name the convention as heir, and how it leaves
 /// the inherited part out.
-fn with_heir(problems: Problems, own: &Span, name: &str, whole: Option<Whole>) -> Vec<Diagnostic> {
+fn with_heir(problems: Problems, own: &Span, name: &str, whole: Option<&Whole>) -> Vec<Diagnostic> {
     let mut mistakes = problems.into_list();
     for mistake in &mut mistakes {
         let Span { source, bytes } = &mistake.span;
         if *source != own.source || !(own.bytes.start..=own.bytes.end).contains(&bytes.start) {
             mistake.inherited_by = Some(name.to_owned());
-            if let Some(part) =
-                whole.as_ref().and_then(|whole| part_at(&whole.spec, &mistake.span)?)
-            {
+            if let Some(part) = whole.and_then(|whole| part_at(&whole.spec, &mistake.span)?) {
                 let help =
                     mistake.help.take().map(|help| format!("{help}, or ")).unwrap_or_default();
                 mistake.help = Some(format!("{help}leave this part out with `without: [{part}]`"));
