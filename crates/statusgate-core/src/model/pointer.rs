@@ -128,7 +128,7 @@ impl Pointer {
         Ok(Self::from_tokens(tokens))
     }
 
-    fn from_tokens(tokens: Vec<String>) -> Self {
+    pub(crate) fn from_tokens(tokens: Vec<String>) -> Self {
         let (text, field) = (PointerBuf::from_tokens(&tokens), field_name(&tokens));
         Self { tokens, text, field }
     }

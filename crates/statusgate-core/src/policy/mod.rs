@@ -14,6 +14,7 @@ mod near;
 mod rules;
 mod selected;
 mod set;
+mod settings;
 
 pub use crate::documents::{
     Action, Check, Disposition, Field, FieldType, Format, Owner, Resources, Writer, Writers,
@@ -28,3 +29,4 @@ pub use document::Policy;
 pub use rules::{DeclaredRule, RuleTable};
 pub use selected::{Selected, Step};
 pub use set::{Conventions, Defined, PolicySet, Skipped};
+pub use settings::Misfit;

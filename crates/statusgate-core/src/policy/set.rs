@@ -3,6 +3,7 @@
 mod foreign;
 mod pointers;
 mod text;
+mod values;
 
 pub use pointers::Defined;
 

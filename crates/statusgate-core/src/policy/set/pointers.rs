@@ -5,10 +5,11 @@ use json_patch::jsonptr::PointerBuf;
 use crate::documents::DocumentKind;
 use crate::model::Pointer;
 use crate::policy::cel::{self, Part};
-use crate::policy::{Diagnostics, Policy};
+use crate::policy::{Diagnostics, Misfit, Policy};
 use crate::schema::Schema;
-use crate::source::tree::{At, Node, Problems, Value, near};
+use crate::source::tree::{At, Problems, Value, near};
 
+use super::values;
 use super::{PolicySet, Source, envelopes, read_documents};
 
 /// A version of a custom resource, and its schema.
@@ -49,7 +50,11 @@ impl PolicySet {
                     || (policies.is_empty() && envelope.kind == DocumentKind::StatusConvention)
             }));
             if !versions.is_empty() {
-                compare(&envelope.spec, "", &versions, &problems);
+                compare("", At::root(&envelope.spec, &problems), None, &versions);
+            }
+            if problems.count() == 0 && envelope.kind == DocumentKind::StatusPolicy {
+                let at = At::root(&envelope.spec, &problems).key("convention");
+                policies.iter().for_each(|policy| report_settings(policy, at, &versions));
             }
         }
         Diagnostics::new(given, problems.into_list())
@@ -66,23 +71,42 @@ impl Defined {
     }
 }
 
-/// Compares the pointers below a key with the schemas.
-fn compare(node: &Node, key: &str, defined: &[&Defined], problems: &Problems) {
-    match &node.value {
-        Value::Map(entries) => {
-            entries.iter().for_each(|(key, node)| compare(node, &key.name, defined, problems));
+/// Reports the values of the convention that the webhook would set and a version rejects.
+fn report_settings(policy: &Policy, at: At<'_>, versions: &[&Defined]) {
+    for version in versions.iter().filter(|version| version.is_selected(policy)) {
+        // What is pruned may be declared by the next version of the CRD.
+        for Misfit { message, help, .. } in
+            policy.misfits(&version.schema).into_iter().filter(|misfit| !misfit.is_pruned)
+        {
+            at.report_with_help(format!("{}: {message}", version.name), help);
         }
-        Value::List(items) => items.iter().for_each(|item| compare(item, key, defined, problems)),
+    }
+}
+
+/// Compares the pointers and values below a key with the schemas. `list`: the list of conditions that they belong to.
+fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[&Defined]) {
+    match &at.node().value {
+        Value::Map(entries) => {
+            values::compare(key, at, list, defined);
+            let path = at.node().text_of("path").filter(|_| key == "conditions");
+            let own = path.and_then(|text| Pointer::of_list(text).ok());
+            for (key, _) in entries {
+                compare(&key.name, at.key(&key.name), own.as_ref().or(list), defined);
+            }
+        }
+        Value::List(items) => {
+            (0..items.len()).for_each(|index| compare(key, at.item(index), list, defined));
+        }
         Value::String(text) if key == "expression" => {
             let Ok(expression) = cel::compile(text) else { return };
             let reads = [&expression.reads.written, &expression.reads.stored];
             for path in reads.into_iter().flatten().flat_map(Part::paths) {
-                check(&path, At::root(node, problems), defined);
+                check(&path, at, defined);
             }
         }
         Value::String(text) if !TEXTS.contains(&key) => {
             if let Ok(pointer) = Pointer::of_list(text) {
-                check(pointer.tokens(), At::root(node, problems), defined);
+                check(pointer.tokens(), at, defined);
             }
         }
         _ => {}

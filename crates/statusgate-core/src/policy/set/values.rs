@@ -1,0 +1,386 @@
+//! The values that documents name, compared with the schemas of the objects that they are about: defaults, phases,
+//! enums, the values of predicates, and what lists of conditions and checks expect.
+
+use crate::model::Pointer;
+use crate::schema::{FieldSchema, Node as Declared, Verdict};
+use crate::source::tree::{At, Node, Value, did_you_mean};
+
+use super::pointers::Defined;
+
+/// A field in the schemas of the selected versions.
+struct Compared<'d> {
+    pointer: Pointer,
+    defined: &'d [&'d Defined],
+}
+
+/// Compares what a mapping of a document names. `key`: under which key it is, or the list that has it.
+/// `list`: the list of conditions that it belongs to.
+pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[&Defined]) {
+    let node = at.node();
+    let own = ["path", "field"].iter().find_map(|key| node.text_of(key));
+    let list =
+        node.text_of("list").and_then(|text| Pointer::of_list(text).ok()).or_else(|| list.cloned());
+    // With `condition`, the member is that of a condition, perhaps in another list.
+    let list = list.filter(|_| node.member("condition").is_none());
+    let member = node.text_of("member").zip(list).map(|(name, list)| element(&list, name));
+    let pointer = own.and_then(|text| Pointer::of_list(text).ok()).or(member);
+    let Some(pointer) = pointer.filter(|pointer| pointer.is_below_status()) else { return };
+    let compared = Compared { pointer, defined };
+    if own.is_none() {
+        compared.exists(at.key("member"));
+    }
+    match key {
+        "conditions" => compared.list(at),
+        "backfill" if node.member("value").is_some() => {
+            let is_null = matches!(node.member("value"), Some(Node { value: Value::Null, .. }));
+            let is_written = !is_null || node.member("nullable").is_some();
+            compared.each_accepts(at.key("value"), is_written);
+        }
+        "phase" => {
+            compared.each_accepts(at.key("default"), node.text_of("default").is_some());
+            let values = at.key("values");
+            for (index, value) in node.items_of("values").iter().enumerate() {
+                let name = value.text_of("phase");
+                if name.is_some() && name != node.text_of("default") {
+                    compared.some_accepts(values.item(index).key("phase"));
+                }
+            }
+        }
+        _ => {}
+    }
+    for key in ["enum", "is", "isNot"].into_iter().filter(|key| node.member(key).is_some()) {
+        let at = at.key(key);
+        match &at.node().value {
+            Value::List(items) => {
+                (0..items.len()).for_each(|index| compared.some_accepts(at.item(index)))
+            }
+            _ => compared.some_accepts(at),
+        }
+    }
+    compared.types(at);
+}
+
+/// The pointer of a member of the elements of a list, or of the values of a map.
+pub(super) fn element(list: &Pointer, member: &str) -> Pointer {
+    let mut tokens = list.tokens().to_vec();
+    if tokens.last().is_none_or(|last| last != "*") {
+        tokens.push("0".to_owned());
+    }
+    tokens.push(member.to_owned());
+    Pointer::from_tokens(tokens)
+}
+
+impl Compared<'_> {
+    /// The schemas that declare the field. The others keep any value, or prune it, which another check reports.
+    fn declared(&self) -> impl Iterator<Item = (&Defined, &Declared)> {
+        self.defined.iter().filter_map(|version| match version.schema.at(self.pointer.tokens()) {
+            FieldSchema::Declared(node) => Some((*version, node)),
+            FieldSchema::Free | FieldSchema::Pruned => None,
+        })
+    }
+
+    /// Reports a value that the webhook sets and that a version rejects.
+    fn each_accepts(&self, at: At<'_>, is_set: bool) {
+        if let Some((version, cause)) = self.rejecting(at).into_iter().next().filter(|_| is_set) {
+            let help =
+                "the API server would reject each write in which the webhook sets this default";
+            at.report_with_help(format!("the schema of {version} rejects this: {cause}"), help);
+        }
+    }
+
+    /// Reports a value that every version rejects.
+    fn some_accepts(&self, at: At<'_>) {
+        let rejecting = self.rejecting(at);
+        let Some((version, cause)) = rejecting.first() else { return };
+        if rejecting.len() < self.defined.len() {
+            return;
+        }
+        let message = format!("the schema of {version} rejects this: {cause}");
+        let texts: Vec<&str> = self
+            .declared()
+            .flat_map(|(_, node)| node.members())
+            .filter_map(serde_json::Value::as_str)
+            .collect();
+        match at.node().text().filter(|_| !texts.is_empty()) {
+            Some(found) => at.report_with_help(message, did_you_mean(found, texts.into_iter())),
+            None => at.report(message),
+        }
+    }
+
+    /// The versions that reject a value, each with the API server's cause.
+    fn rejecting(&self, at: At<'_>) -> Vec<(String, String)> {
+        let Ok(value) = serde_json::to_value(at.node()) else { return Vec::new() };
+        let rejected = self.defined.iter().filter_map(|version| {
+            match version.schema.accepts(&self.pointer, &value) {
+                Verdict::Rejected(causes) => {
+                    Some((version.name.clone(), causes.first()?.message.clone()))
+                }
+                Verdict::Accepted | Verdict::NotProven(_) => None,
+            }
+        });
+        rejected.collect()
+    }
+
+    /// Reports a member of the elements of a list that every version prunes.
+    fn exists(&self, at: At<'_>) {
+        let pruned =
+            self.defined.iter().filter_map(|version| version.schema.pruned(self.pointer.tokens()));
+        let pruned: Vec<_> = pruned.collect();
+        if pruned.len() < self.defined.len() {
+            return;
+        }
+        let Some((place, names)) = pruned.first() else { return };
+        let name = self.pointer.tokens().get(*place).map_or("", String::as_str);
+        let message =
+            format!("{} is not in the schema of {}", self.pointer.field(), self.defined[0].name);
+        at.report_with_help(message, did_you_mean(name, names.iter().copied()));
+    }
+
+    /// Reports a list of conditions that is none, and members that its elements do not have.
+    fn list(&self, at: At<'_>) {
+        let node = at.node();
+        let is_map = self.pointer.tokens().last().is_some_and(|last| last == "*");
+        let wanted = if is_map { "object" } else { "array" };
+        if let Some(types) = self.types_without(&[wanted]) {
+            let what =
+                if is_map { "the values of a map here are objects" } else { "this must be a list" };
+            return at.key("path").report(format!("{what}, but its type in the schema is {types}"));
+        }
+        let members = at.key("members");
+        let mut names: Vec<(&str, At<'_>)> = Vec::new();
+        if let Some(Node { value: Value::Map(entries), .. }) = node.member("members") {
+            names.extend(
+                entries.iter().map(|(key, _)| (key.name.as_str(), members.key(&key.name).name())),
+            );
+        }
+        let keys = node.items_of("key").iter().enumerate();
+        names
+            .extend(keys.filter_map(|(index, key)| Some((key.text()?, at.key("key").item(index)))));
+        if let Some(name) = node.member("transitionTime").and_then(|time| time.text_of("member")) {
+            names.push((name, at.key("transitionTime").key("member")));
+        }
+        for (name, at) in names {
+            let member = Compared { pointer: element(&self.pointer, name), defined: self.defined };
+            member.exists(at);
+            if let Some(check) = node.member("members").and_then(|members| members.member(name)) {
+                member.check(members.key(name), check);
+            }
+        }
+    }
+
+    /// Compares the checks of a member, one or a list of them.
+    fn check(&self, at: At<'_>, check: &Node) {
+        match &check.value {
+            Value::List(items) => {
+                items.iter().enumerate().for_each(|(index, item)| self.check(at.item(index), item))
+            }
+            _ => {
+                for index in 0..check.items_of("enum").len() {
+                    self.some_accepts(at.key("enum").item(index));
+                }
+                self.types(at);
+            }
+        }
+    }
+
+    /// Reports a test of texts or numbers about a field of another type.
+    fn types(&self, at: At<'_>) {
+        let node = at.node();
+        for (keys, wanted, what) in [
+            (
+                &["pattern", "minLength", "maxLength", "maxBytes", "matches", "format"][..],
+                &["string"][..],
+                "strings",
+            ),
+            (&["minimum", "maximum"], &["integer", "number"], "numbers"),
+        ] {
+            let key = keys.iter().find(|key| node.member(key).is_some());
+            // A plain number is a quantity.
+            let is_quantity = node.text_of("format") == Some("quantity");
+            if let Some((key, types)) = key.zip(self.types_without(wanted)).filter(|_| !is_quantity)
+            {
+                let message =
+                    format!("this is a test of {what}, but the type in the schema is {types}");
+                at.key(key).report(message);
+            }
+        }
+        let Some(kind) = node.text_of("type") else { return };
+        // The schema may be stricter or wider: each integer is a number.
+        let wanted = if matches!(kind, "integer" | "number") {
+            vec!["integer", "number"]
+        } else {
+            vec![kind]
+        };
+        if let Some(types) = self.types_without(&wanted) {
+            at.key("type").report(format!("the type in the schema is {types}"));
+        }
+    }
+
+    /// The types of the field, if no version has one of these types, and each has a type.
+    fn types_without(&self, wanted: &[&str]) -> Option<String> {
+        let nodes: Vec<&Declared> = self.declared().map(|(_, node)| node).collect();
+        let all = !nodes.is_empty()
+            && nodes.len() == self.defined.len()
+            && nodes.iter().all(|node| {
+                !node.types.is_empty() && !node.types.iter().any(|kind| wanted.contains(kind))
+            });
+        all.then(|| nodes[0].types.join(" or "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::policy::{Defined, PolicySet, Source};
+    use crate::schema::{NEWEST, Schema};
+
+    /// The mistakes of a convention about one kind, without help.
+    fn mistakes(convention: &str) -> Vec<String> {
+        let kind = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: c}\nspec:\n";
+        mistakes_in(format!("{kind}{convention}"))
+    }
+
+    fn mistakes_in(text: String) -> Vec<String> {
+        let condition = json!({"type": "object", "properties": {
+            "type": {"type": "string", "enum": ["Ready", "Synced"]}, "status": {"type": "string"},
+            "reason": {"type": "string"}, "lastTransitionTime": {"type": "string", "format": "date-time"}}});
+        let status = json!({"type": "object", "properties": {
+            "phase": {"type": "string", "enum": ["Ready", "Failed", "Unknown"]},
+            "code": {"type": "integer", "enum": [0, 1, 2]}, "ready": {"type": "boolean"},
+            "tier": {"type": "string", "maxLength": 3}, "count": {"type": "integer", "maximum": 5},
+            "when": {"type": "string", "format": "date-time"},
+            "size": {"x-kubernetes-int-or-string": true},
+            "nodes": {"type": "object", "additionalProperties": {"type": "object", "properties": {"state": {"type": "string"}}}},
+            "conditions": {"type": "array", "items": condition}}});
+        let schema = json!({"type": "object", "properties": {"status": status}});
+        let defined = Defined {
+            name: "things.l.io v1".to_owned(),
+            group: "l.io".to_owned(),
+            version: "v1".to_owned(),
+            plural: "things".to_owned(),
+            schema: Schema::compile(&schema, NEWEST),
+        };
+        let sources = [Source::new("c.yaml", text)];
+        let policies = PolicySet::compile(&sources).unwrap_or_else(|error| panic!("{error}"));
+        let found = policies.mistakes_in_pointers(&sources, &[defined]);
+        found.into_iter().map(|mistake| mistake.message).collect()
+    }
+
+    #[test]
+    fn what_a_schema_accepts_is_no_mistake() {
+        let sound = "  phase: {path: /status/phase, default: Unknown, values: [{phase: Ready}, {phase: Failed}, {phase: Unknown}]}
+  conditions: [{path: /status/conditions, members: {reason: {type: string, enum: [A]}}, each: [{id: e, when: {member: reason, is: A}, action: Deny, message: m}]}, {path: /status/nodes/*, members: {state: {pattern: a}}}]
+  fields: [{path: /status/code, type: number, enum: [0, 1]}, {path: /status/size, type: string, pattern: a}, {path: /status/count, format: quantity}]
+  backfill: [{path: /status/tier, value: a}, {path: /status/ready, value: null}, {list: /status/conditions, member: reason, value: A}]
+  rules: [{id: r, path: /status/phase, when: {all: [{field: /status/ready, is: true}, {condition: Ready, present: true}]}, action: Warn, message: m}]
+";
+        assert_eq!(mistakes(sound), [""; 0]);
+    }
+
+    /// The webhook sets the values of a built-in convention, too.
+    #[test]
+    fn the_defaults_of_the_convention_are_compared_for_each_policy() {
+        let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcat, \
+                      resources: [{apiGroups: [l.io], apiVersions: [v1], resources: [things]}]}\n";
+        let found = mistakes_in(policy.to_owned());
+        let imposed =
+            "things.l.io v1: the API server rejects status.phase: Unsupported value: \"Deleting\"";
+        assert!(found.iter().any(|message| message.starts_with(imposed)), "{found:#?}");
+        assert_eq!(mistakes_in(policy.replace("l.io", "m.io")), [""; 0], "another group");
+    }
+
+    #[test]
+    fn each_kind_of_value_is_compared_with_the_schema() {
+        for (spec, expected) in [
+            (
+                "  phase: {path: /status/phase, default: Unknown, values: [{phase: Unknown}, {phase: Up}]}\n",
+                "Unsupported value: \"Up\"",
+            ),
+            ("  phase: {path: /status/ready, values: [{phase: Up}]}\n", "must be of type boolean"),
+            (
+                "  phase: {path: /status/tier, default: Good, values: [{phase: Good}]}\n",
+                "may not be more than 3",
+            ),
+            (
+                "  fields: [{path: /status/phase, enum: [Ready, down]}]\n",
+                "Unsupported value: \"down\"",
+            ),
+            ("  fields: [{path: /status/code, enum: [0, 3]}]\n", "Unsupported value: 3"),
+            (
+                "  fields: [{path: /status/ready, type: string}]\n",
+                "the type in the schema is boolean",
+            ),
+            (
+                "  fields: [{path: /status/ready, maximum: 3}]\n",
+                "this is a test of numbers, but the type in the schema is boolean",
+            ),
+            (
+                "  fields: [{path: /status/count, minLength: 3}]\n",
+                "this is a test of strings, but the type in the schema is integer",
+            ),
+            (
+                "  rules: [{id: r, path: /status/phase, when: {field: /status/count, is: five}, action: Warn, message: m}]\n",
+                "must be of type integer",
+            ),
+            (
+                "  rules: [{id: r, path: /status/phase, when: {field: /status/phase, isNot: [Ready, failed]}, action: Warn, message: m}]\n",
+                "Unsupported value: \"failed\"",
+            ),
+            (
+                "  rules: [{id: r, path: /status/phase, when: {field: /status/ready, matches: ^a}, action: Warn, message: m}]\n",
+                "this is a test of strings",
+            ),
+            (
+                "  conditions: [{path: /status/tier}]\n",
+                "this must be a list, but its type in the schema is string",
+            ),
+            (
+                "  conditions: [{path: /status/nodes}]\n",
+                "this must be a list, but its type in the schema is object",
+            ),
+            (
+                "  conditions: [{path: /status/conditions, members: {resaon: {required: true}}}]\n",
+                "status.conditions[0].resaon is not in the schema",
+            ),
+            (
+                "  conditions: [{path: /status/conditions, members: {reason: {type: integer}}}]\n",
+                "the type in the schema is string",
+            ),
+            (
+                "  conditions: [{path: /status/conditions, key: [typ]}]\n",
+                "status.conditions[0].typ is not in the schema",
+            ),
+            (
+                "  conditions: [{path: /status/conditions, transitionTime: {member: lastTransition}}]\n",
+                "lastTransition is not in the schema",
+            ),
+            (
+                "  conditions: [{path: /status/conditions, each: [{id: e, when: {member: raeson, is: A}, action: Deny, message: m}]}]\n",
+                "raeson is not in the schema",
+            ),
+            (
+                "  conditions: [{path: /status/nodes/*, members: {stat: {type: string}}}]\n",
+                "stat is not in the schema",
+            ),
+            ("  backfill: [{path: /status/phase, value: New}]\n", "Unsupported value: \"New\""),
+            ("  backfill: [{path: /status/ready, value: yes}]\n", "must be of type boolean"),
+            (
+                "  backfill: [{path: /status/count, value: 9}]\n",
+                "should be less than or equal to 5",
+            ),
+            ("  backfill: [{path: /status/when, value: now}]\n", "date-time"),
+            (
+                "  backfill: [{path: /status/ready, value: null, nullable: true}]\n",
+                "must be of type boolean",
+            ),
+            (
+                "  conditions: [{path: /status/conditions}]\n  backfill: [{list: /status/conditions, member: reason, value: 5}]\n",
+                "must be of type string",
+            ),
+        ] {
+            let found = mistakes(spec);
+            assert!(found.len() == 1 && found[0].contains(expected), "{spec}{found:#?}");
+        }
+    }
+}
