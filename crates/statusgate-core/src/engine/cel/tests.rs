@@ -104,7 +104,7 @@ fn evaluation_errors_have_stable_texts() {
         ("self.status.n.startsWith('x')", r#""startsWith" does not work on int and string"#),
         ("int(self.status.text) == 1", r#""int" does not accept this value"#),
         (
-            "timestamp(self.status.text) == timestamp('')",
+            "timestamp(self.status.text) == timestamp(self.status.text)",
             r#""timestamp" does not accept this value"#,
         ),
         (

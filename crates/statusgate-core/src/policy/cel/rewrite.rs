@@ -6,6 +6,7 @@
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, ListExpr, LiteralValue, SourceInfo, operators};
 use cel::common::ast::{ComprehensionExpr, EntryExpr};
+use cel::{Context, Value};
 
 use super::Mistake;
 use super::names::place;
@@ -82,6 +83,7 @@ impl Rewriter<'_> {
                     call.func_name = operators::IN.to_owned();
                     call.args = vec![subject, ident(format!("{PATTERN}{number}"))];
                 }
+                self.constant(call);
                 self.count(call);
                 call.target.iter_mut().for_each(|target| self.visit(target));
                 call.args.iter_mut().for_each(|argument| self.visit(argument));
@@ -169,6 +171,27 @@ impl Rewriter<'_> {
         }
     }
 
+    /// Reports the conversion of a text that always fails: the rule could never be evaluated.
+    fn constant(&mut self, call: &CallExpr) {
+        let [argument] = call.args.as_slice() else { return };
+        let Expr::Literal(LiteralValue::String(text)) = &argument.expr else { return };
+        let example = match call.func_name.as_str() {
+            "timestamp" => "2026-01-01T00:00:00Z",
+            "duration" => "24h",
+            "int" | "uint" => "3",
+            "double" => "0.5",
+            "bool" => "true",
+            _ => return,
+        };
+        let tree = IdedExpr { id: 0, expr: Expr::Call(call.clone()) };
+        if Value::resolve(&tree, &Context::default()).is_err() {
+            let at = place(self.text, self.places, argument, "");
+            let message = format!("{} never accepts {:?}", call.func_name, text.inner());
+            let help = format!("for example {}('{example}')", call.func_name);
+            self.mistakes.push(Mistake::new(at, message).help(help));
+        }
+    }
+
     fn count(&mut self, call: &CallExpr) {
         let literal = |argument: &IdedExpr| matches!(argument.expr, Expr::Literal(_));
         let (values, texts) = match call.func_name.as_str() {
@@ -235,6 +258,25 @@ mod tests {
 
     fn needs(text: &str) -> Needs {
         compile(text).unwrap().needs
+    }
+
+    #[test]
+    fn a_constant_that_never_converts_is_a_mistake() {
+        for (text, word) in [
+            ("timestamp(self.status.t) > timestamp('2026-01-01')", "'2026-01-01'"),
+            ("duration('1d') > duration('1h')", "'1d'"),
+            ("int('3.5') == 3", "'3.5'"),
+            ("uint('-1') == 1u", "'-1'"),
+            ("double('a') > 1.0", "'a'"),
+        ] {
+            let mistakes = compile(text).unwrap_err();
+            let at = mistakes[0].at.unwrap();
+            assert!(mistakes.len() == 1 && text[at..].starts_with(word), "{text}: {mistakes:?}");
+        }
+        let sound = "timestamp('2026-01-01T00:00:00Z') < timestamp(self.status.t) && \
+                     duration('1h30m') > duration('1s') && int('3') == 3 && uint('3') == 3u && \
+                     double('1e3') > 1.0";
+        assert!(compile(sound).is_ok(), "{:?}", compile(sound).err());
     }
 
     #[test]
