@@ -338,11 +338,10 @@ impl<'d> Bench<'d> {
         let mut entry = ObjectEntry::of(reference, self.policies, subject.as_ref());
         if !entry.policies.is_empty() {
             entry.policies.clear();
-            let reason = match recorded.is_some_and(|request| request.is_truncated) {
-                true => {
-                    "the API server truncated the audit event; raise --audit-log-truncate-max-event-size"
-                }
-                false => "the audit event has no object; log it at level RequestResponse",
+            let reason = if recorded.is_some_and(|request| request.is_truncated) {
+                "the API server truncated the audit event; raise --audit-log-truncate-max-event-size"
+            } else {
+                "the audit event has no object; log it at level RequestResponse"
             };
             entry.unjudged = Some(reason.to_owned());
         } else if recorded.is_none_or(|request| request.subresource != "status") {

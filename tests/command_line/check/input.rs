@@ -252,6 +252,7 @@ fn files_that_hold_no_manifests_are_skipped_and_counted() {
     let desk = Desk::new(&[
         ("chart/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n"),
         ("chart/values.yaml", "replicas: 3\n"),
+        ("chart/dashboards.json", "[{\"title\": \"a\"}, {\"title\": \"b\"}]\n"),
         (
             "chart/templates/claim.yaml",
             "apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}\n",
@@ -268,19 +269,19 @@ fn files_that_hold_no_manifests_are_skipped_and_counted() {
     let answer = desk.check(&["-R", "chart"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
     let said =
-        "1 object in 4 files: 1 judged (appcat 1); no findings; 3 files skipped: no manifests\n";
+        "1 object in 5 files: 1 judged (appcat 1); no findings; 4 files skipped: no manifests\n";
     assert_eq!(answer.out, said);
     let answer = desk.check(&["-R", "chart", "-v"]);
     assert!(answer.out.contains("chart/values.yaml: note: skipped: no manifest\n"), "{answer:#?}");
     let answer = desk.check(&["-R", "chart", "--strict"]);
     assert_eq!(answer.code, 2, "{answer:#?}");
-    assert!(answer.err.ends_with("3 documents could not be used\n"), "{answer:#?}");
+    assert!(answer.err.ends_with("4 documents could not be used\n"), "{answer:#?}");
     // A manifest with a mistake is not skipped.
     assert_eq!(desk.check(&["kindless.yaml"]).code, 2);
     // What is excluded is not read.
     let exclude =
-        ["--exclude", "templates", "--exclude", "*/Chart.yaml", "--exclude", "values.yaml"];
-    let answer = desk.check(&[&["-R", "chart", "--strict"], &exclude[..]].concat());
+        ["templates", "*/Chart.yaml", "values.yaml", "*.json"].map(|glob| ["--exclude", glob]);
+    let answer = desk.check(&[&["-R", "chart", "--strict"], exclude.as_flattened()].concat());
     let said = "1 object in 1 file: 1 judged (appcat 1); no findings\n";
     assert_eq!((answer.code, answer.out.as_str()), (0, said), "{answer:#?}");
 }

@@ -80,10 +80,8 @@ impl<'c> Search<'_, 'c> {
         let kind: Vec<&str> = self.element.iter().map(|(_, name)| *name).collect();
         let typed = self.element.filter(|(list, _)| !list.is_map());
         // The other values of `status` are those that its checks accept.
-        let statuses: &[&str] = match typed.is_some_and(|(list, _)| has_statuses(list)) {
-            true => &STATUSES,
-            false => &[],
-        };
+        let has_statuses = typed.is_some_and(|(list, _)| has_statuses(list));
+        let statuses: &[&str] = if has_statuses { &STATUSES } else { &[] };
         let of_status = Some(is_one_of("status", statuses)).filter(|_| !statuses.is_empty());
         let judged = Predicate::all(of_status.into_iter().chain([is_one_of("type", &kind)]));
         questions.extend(typed.map(|(list, _)| self.question(&judged, Some(list))));

@@ -56,7 +56,7 @@ pub(super) fn prune_nulls(node: Option<&Node>, value: &mut Value) {
     }
 }
 
-/// A null whose schema is known and not nullable.
+/// A null where the schema is known and not nullable.
 fn is_bad_null(node: Option<&Node>, value: &Value) -> bool {
     value.is_null() && node.is_some_and(|node| !node.is_nullable)
 }

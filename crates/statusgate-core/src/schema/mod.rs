@@ -90,7 +90,7 @@ pub enum FieldSchema<'s> {
 impl Schema {
     /// Compiles an `openAPIV3Schema` for a minor version of Kubernetes.
     pub fn compile(schema: &Value, minor: u32) -> Self {
-        // Objects have their type and metadata, whatever the schema declares.
+        // Every object has a type and metadata, even if the schema does not declare them.
         let root = Node { is_embedded: true, ..Node::compile(schema, minor) };
         Self { root: Arc::new(root), minor, scale: None }
     }

@@ -172,7 +172,7 @@ const LIMITS: [&str; 12] = [
     "pattern",
 ];
 
-/// An index, or what stands for one in a pointer: `*` for each element, `-1` for the last.
+/// An index, or its placeholder in a pointer: `*` is each element, `-1` the last.
 fn is_index(token: &str) -> bool {
     matches!(token, "*" | "-1")
         || (!token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()))

@@ -42,12 +42,12 @@ pub(super) fn prefixed(line: &str) -> Option<String> {
 fn path(value: &str, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     match Opened::of(value) {
-        Opened::Scalar => value.contains(EVENT).then(String::new),
+        Opened::Scalar => (value.starts_with("\"{") && value.contains(EVENT)).then(String::new),
         Opened::List(items) => {
             items.iter().find_map(|item| path(item, depth)).map(|rest| format!("[]{rest}"))
         }
         Opened::Object(members) => members.iter().find_map(|(name, value)| {
-            let rest = path(value, depth).filter(|_| value.contains(EVENT))?;
+            let rest = path(value, depth)?;
             let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
             Some(if is_name { format!(".{name}{rest}") } else { format!(".{name:?}{rest}") })
         }),
@@ -73,8 +73,9 @@ mod tests {
             assert_eq!(command(&document), Some(format!("jq -r '{expected}'")), "{document}");
         }
         assert_eq!(command(r#"{"log":"other"}"#), None);
+        assert_eq!(command(r#"{"log":"the version audit.k8s.io/v1"}"#), None, "no event");
         assert_eq!(
-            command(r#"{"a":{"b":{"c":{"d":{"e":{"f":"audit.k8s.io/v1"}}}}}}"#),
+            command(r#"{"a":{"b":{"c":{"d":{"e":{"f":"{audit.k8s.io/v1"}}}}}}"#),
             None,
             "too deep"
         );

@@ -87,7 +87,7 @@ impl<'d> Objects<'d> {
         let json: &str = &document.json;
         match Members::parse(json) {
             None => match items(json) {
-                Some(list) if list.iter().any(|item| Members::parse(item).is_some()) => {
+                Some(list) if list.iter().any(|item| is_manifest(item)) => {
                     for (index, text) in list.into_iter().enumerate() {
                         let members = Members::parse(text).unwrap_or_default();
                         objects.add(Some(index), text, &members, None);
@@ -169,6 +169,14 @@ impl<'d> Objects<'d> {
         let span = Places::of(self.document, part).bytes(field);
         self.mistakes.push(mistake(&self.document.lines, &span, message));
     }
+}
+
+/// Whether an item of an array is an object of Kubernetes or a record. Other programs have arrays, too.
+fn is_manifest(text: &str) -> bool {
+    Members::parse(text).is_some_and(|members| {
+        members.get("apiVersion").is_some()
+            || !matches!(Recorded::of(text, &members, None), Recorded::Nothing)
+    })
 }
 
 /// An object as an API server sends it: with its kind and apiVersion, which the items of a typed list lack.

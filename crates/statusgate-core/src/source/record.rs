@@ -76,12 +76,14 @@ impl<'d> Recorded<'d> {
         match (&*text("apiVersion", api_version), &*text("kind", kind)) {
             ("admission.k8s.io/v1", "AdmissionReview") => review(document),
             ("audit.k8s.io/v1", "Event") => audit(document),
-            ("", "") if document.get("operation").is_some() && document.get("uid").is_some() => {
+            ("", "")
+                if ["operation", "userInfo"].iter().all(|name| document.get(name).is_some()) =>
+            {
                 request(document, None, [&["object"], &["oldObject"]])
             }
-            ("", "") => match export::command(whole) {
-                Some(command) => Self::Invalid(&[], export::message(&command)),
-                None => watch(document),
+            ("", "") => match (watch(document), export::command(whole)) {
+                (Self::Nothing, Some(command)) => Self::Invalid(&[], export::message(&command)),
+                (found, _) => found,
             },
             _ => Self::Nothing,
         }
@@ -267,6 +269,10 @@ mod tests {
         assert_eq!(event("BOOKMARK"), [""; 0]);
         let ended = read(r#"{"type":"ERROR","object":{"kind":"Status","message":"too old"}}"#);
         assert_eq!(ended, ["17 the watch ended: too old"]);
+        // An object that contains the name of the format of audit logs is no export of one.
+        let policy =
+            OBJECT.replace("}}", r#"},"data":{"p":"{\"apiVersion\":\"audit.k8s.io/v1\"}"}}"#);
+        assert_eq!(read(&format!(r#"{{"type":"ADDED","object":{policy}}}"#)), ["K a"]);
         assert_eq!(event("OTHER").len(), 1);
         assert!(event("OTHER")[0].contains("is missing"));
     }
@@ -334,6 +340,8 @@ mod tests {
             assert_eq!(read(&event(verb, stage, code, more)), [""; 0], "{verb} {stage} {code}");
         }
         assert_eq!(read(&event("update", done, 200, "")), ["*ks s/a"]);
+        let one = event("update", done, 200, &response);
+        assert_eq!(read(&format!("[{one},{one}]")).len(), 2, "an array");
         // The webhook of an audit log sends lists, and items need no kind.
         let item = event("update", done, 200, &response).replacen(
             r#""apiVersion":"audit.k8s.io/v1","kind":"Event","#,

@@ -34,7 +34,12 @@ pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[
         "backfill" if node.member("value").is_some() => {
             let is_null = matches!(node.member("value"), Some(Node { value: Value::Null, .. }));
             let is_written = !is_null || node.member("nullable").is_some();
-            compared.each_accepts(at.key("value"), is_written);
+            // A predicate may leave out the resources that reject the value.
+            if node.member("when").is_none() {
+                compared.each_accepts(at.key("value"), is_written);
+            } else if is_written {
+                compared.some_accepts(at.key("value"));
+            }
         }
         "phase" => {
             compared.each_accepts(at.key("default"), node.text_of("default").is_some());
@@ -136,7 +141,7 @@ impl Compared<'_> {
         at.report_with_help(message, did_you_mean(name, names.iter().copied()));
     }
 
-    /// Reports a list of conditions that is none, and members that its elements do not have.
+    /// Reports a path that is not a list, and members that the elements do not have.
     fn list(&self, at: At<'_>) {
         let node = at.node();
         let is_map = self.pointer.tokens().last().is_some_and(|last| last == "*");
@@ -364,6 +369,10 @@ mod tests {
                 "stat is not in the schema",
             ),
             ("  backfill: [{path: /status/phase, value: New}]\n", "Unsupported value: \"New\""),
+            (
+                "  backfill: [{path: /status/phase, value: Old, when: {deleting: true}}]\n",
+                "Unsupported value: \"Old\"",
+            ),
             ("  backfill: [{path: /status/ready, value: yes}]\n", "must be of type boolean"),
             (
                 "  backfill: [{path: /status/count, value: 9}]\n",
