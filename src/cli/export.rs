@@ -18,6 +18,7 @@ use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_core::model::Resource;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::policy::convention::Convention;
+use statusgate_core::schema::NEWEST;
 use statusgate_core::source::Manifests;
 use statusgate_pages::readers::{Program, Readable, Reader, Witness, lua};
 
@@ -172,8 +173,8 @@ fn readable(
         .map(|(resource, _, program)| (resource.version.into(), program))
         .collect();
     for (version, program) in &mut versions {
-        if let Definition::Custom(schema) = Definition::read(definition, version) {
-            program.schema = schema;
+        if let Definition::Custom(defined) = Definition::read(definition, version, NEWEST) {
+            program.schema = defined.schema;
         }
     }
     let CustomResource { group, kind, plural, .. } = &resource;

@@ -14,10 +14,10 @@ use super::policies::{compile, mistakes_in_selectors};
 use super::report::plural;
 use super::{Outcome, explain, say};
 use statusgate_analysis::lint::{self, Kind, Report};
-use statusgate_cluster::Definition;
 use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_cluster::manifests::selectors::left_out;
 use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
+use statusgate_core::schema::NEWEST;
 use statusgate_server::files;
 
 /// The arguments of `lint`.
@@ -126,20 +126,9 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
 
 /// A custom resource and the versions that its CustomResourceDefinition defines.
 fn defined(resource: CustomResource, text: &str) -> (CustomResource, Vec<Defined>) {
-    let versions = resource.versions.iter().filter_map(|version| {
-        let Definition::Custom(schema) = Definition::read(text.as_bytes(), &version.name) else {
-            return None;
-        };
-        Some(Defined {
-            name: format!("{} {}", resource.name(), version.name),
-            group: resource.group.clone(),
-            version: version.name.clone(),
-            plural: resource.plural.clone(),
-            schema,
-        })
-    });
-    let versions = versions.collect();
-    (resource, versions)
+    // It was read before.
+    let definition = serde_json::from_str(text).unwrap_or_default();
+    (resource, Defined::served(&definition, NEWEST))
 }
 
 fn write(found: &Found, out: &mut impl Write) -> io::Result<()> {

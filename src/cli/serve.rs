@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::pin::pin;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::connection::Connection;
 use super::signals::Signals;
@@ -122,6 +122,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 async fn serve(args: &Args, settings: ServerSettings) -> anyhow::Result<()> {
+    if !settings.crds.is_empty() && args.managed.manage_webhooks {
+        bail!(
+            "--manage-webhooks reads the CustomResourceDefinitions of the cluster: leave out --crds"
+        );
+    }
+    if settings.crds.is_empty() && !args.managed.manage_webhooks {
+        tracing::info!(
+            "no default is checked against a CustomResourceDefinition: --crds or --manage-webhooks does that"
+        );
+    }
     // Before the start: a signal during the start must not kill a server that already listens.
     let mut signals = Signals::listen()?;
     let (running, manager) = if args.managed.is_used() {

@@ -42,6 +42,50 @@ async fn a_start_with_invalid_or_missing_files_names_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_default_that_a_definition_rejects_is_not_set_until_the_file_changes() {
+    let desk = Desk::new();
+    desk.write("policy.yaml", POLICY);
+    let definition = |values: &str| {
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: widgets.example.com}}\n\
+             spec: {{group: example.com, names: {{plural: widgets, kind: Widget}}, versions: [{{name: v1, served: true, \
+             schema: {{openAPIV3Schema: {{type: object, properties: {{status: {{type: object, properties: {{\
+             phase: {{type: string, enum: [{values}]}}}}}}}}}}}}}}]}}\n"
+        )
+    };
+    desk.write("crd.yaml", &definition("Ready"));
+    let served = desk
+        .start(|settings| {
+            settings.policies = vec![desk.path("policy.yaml")];
+            settings.crds = vec![desk.path("crd.yaml")];
+        })
+        .await;
+    let review = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"UPDATE",
+        "subResource":"status","resource":{"group":"example.com","version":"v1","resource":"widgets"},"userInfo":{},
+        "object":{"status":{"instanceNamespace":"n"}},"oldObject":{"status":{"instanceNamespace":"n"}}}}"#;
+    let mut client = served.connect().await;
+    client.send(&post("/mutate", review)).await;
+    let answer = client.answer().await;
+    assert!(answer.status == 200 && !answer.body.contains("patch"), "{answer:?}");
+    let withheld = r#"statusgate_changes_total{policy="first",change="withheld"}"#;
+    served.metric_becomes(withheld, 1.0).await;
+
+    desk.write("crd.yaml", &definition("Ready, Unknown"));
+    served
+        .metric_becomes(r#"statusgate_reloads_total{what="definitions",outcome="success"}"#, 1.0)
+        .await;
+    client.send(&post("/mutate", review)).await;
+    let answer = client.answer().await;
+    assert!(answer.body.contains("patch"), "{answer:?}");
+
+    desk.write("empty.yaml", "");
+    let mut settings = desk.settings();
+    settings.crds = vec![desk.path("empty.yaml")];
+    let error = statusgate_server::start(&settings).unwrap_err();
+    assert!(matches!(error, StartError::NoDefinition | StartError::BrokenPolicies(_)), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_metrics_count_requests_and_connections() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;

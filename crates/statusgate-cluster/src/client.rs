@@ -20,6 +20,7 @@ use super::call::{
 use super::kubeconfig::configure;
 use super::pages::encoded;
 use super::{Backoff, ClusterError, Patience, Target, requests, watch};
+use statusgate_core::schema::NEWEST;
 
 /// A connected cluster. Clones share their connections.
 #[derive(Clone)]
@@ -58,6 +59,12 @@ impl Cluster {
     /// The version of the API server: `v1.33.2`.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The minor version of the API server; of an unknown one, the newest that schemas were compared with.
+    pub fn minor(&self) -> u32 {
+        let minor = self.version.split('.').nth(1);
+        minor.and_then(|minor| minor.parse().ok()).unwrap_or(NEWEST)
     }
 
     /// The namespace of the context.

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::pages::crd_path;
 use super::{Cluster, ClusterError, Patience, Target};
-use statusgate_core::schema::{NEWEST, Schema};
+use statusgate_core::policy::Defined;
 
 /// The definition of a target.
 #[derive(Clone, Debug)]
 pub enum Definition {
     /// A custom resource, with the schema of its fields.
-    Custom(Schema),
+    Custom(Defined),
     /// Not a custom resource: a built-in kind, or a kind of an aggregated API.
     Other,
     /// A definition that this account may not read, or that is invalid, with the reason.
@@ -27,7 +27,7 @@ impl Cluster {
         let name = target.name();
         let what = format!("read the CustomResourceDefinition {name}");
         match self.read(&what, &crd_path(&name), Patience::SHORT).await {
-            Ok(body) => Ok(Definition::read(&body, &target.version)),
+            Ok(body) => Ok(Definition::read(&body, &target.version, self.minor())),
             Err(ClusterError::Rejected { code: 404, .. }) => Ok(Definition::Other),
             Err(error @ ClusterError::Rejected { .. }) => {
                 Ok(Definition::Unknown(error.to_string()))
@@ -38,40 +38,37 @@ impl Cluster {
 }
 
 impl Definition {
-    /// Reads the schema of one version.
-    pub fn read(text: &[u8], version: &str) -> Self {
+    /// Reads one version, as an API server with this minor version treats it.
+    pub fn read(text: &[u8], version: &str, minor: u32) -> Self {
         let document: Value = match serde_json::from_slice(text) {
             Ok(document) => document,
             Err(error) => return Self::Unknown(format!("invalid definition: {error}")),
         };
-        // In definitions that were created as v1beta1.
-        if document["spec"]["preserveUnknownFields"] == true {
-            return Self::Custom(Schema::free());
-        }
-        let versions = document.pointer("/spec/versions").and_then(Value::as_array);
-        let mut versions = versions.into_iter().flatten();
-        let Some(found) = versions.find(|found| found["name"] == version) else {
-            return Self::Unknown(format!("the definition has no version {version}"));
-        };
-        let schema = found.pointer("/schema/openAPIV3Schema").filter(|schema| !schema.is_null());
-        Self::Custom(schema.map_or_else(Schema::free, |schema| Schema::compile(schema, NEWEST)))
+        let mut versions = Defined::served(&document, minor).into_iter();
+        versions.find(|defined| defined.version == version).map_or_else(
+            || Self::Unknown(format!("the definition has no version {version}")),
+            Self::Custom,
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use statusgate_core::schema::NEWEST;
+
     use super::*;
 
     #[test]
     fn a_missing_schema_keeps_everything_and_a_missing_version_is_unknown() {
         let is_kept = |text: &str| {
-            let definition = Definition::read(text.as_bytes(), "v1");
-            matches!(definition, Definition::Custom(schema) if schema.is_free())
+            let definition = Definition::read(text.as_bytes(), "v1", NEWEST);
+            matches!(definition, Definition::Custom(defined) if defined.schema.is_free())
         };
         let text = r#"{"spec":{"versions":[{"name":"v1"}]}}"#;
         assert!(is_kept(text));
-        assert!(matches!(Definition::read(text.as_bytes(), "v2"), Definition::Unknown(_)));
-        let text = r#"{"spec":{"preserveUnknownFields":true,"versions":[]}}"#;
+        assert!(matches!(Definition::read(text.as_bytes(), "v2", NEWEST), Definition::Unknown(_)));
+        let text = r#"{"spec":{"preserveUnknownFields":true,"versions":[{"name":"v1",
+            "schema":{"openAPIV3Schema":{"type":"object"}}}]}}"#;
         assert!(is_kept(text));
     }
 }

@@ -53,8 +53,8 @@ pub fn gaps(targets: &Targets) -> Vec<CheckResult> {
 /// Whether the schema of a target allows the values that its policies set.
 pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<CheckResult> {
     let name = target.name();
-    let schema = match definition {
-        Definition::Custom(schema) => schema,
+    let defined = match definition {
+        Definition::Custom(defined) => defined,
         Definition::Other => {
             let message = "not a custom resource: there is no CustomResourceDefinition to check";
             return vec![CheckResult::ok("schema", name, message)];
@@ -67,7 +67,7 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     };
     let mut checks = Vec::new();
     for policy in target.policies.iter().filter_map(|index| policies.get(*index)) {
-        for Misfit { message, help, .. } in policy.misfits(schema) {
+        for Misfit { message, help, .. } in defined.misfits(policy) {
             let message = format!("{message} (policy {})", policy.name);
             let check = CheckResult::problem("schema", name.clone(), message, help);
             if !checks.contains(&check) {
@@ -90,6 +90,7 @@ mod tests {
     use super::super::Level;
     use super::*;
     use statusgate_core::policy::Source;
+    use statusgate_core::schema::NEWEST;
 
     fn complaints(status: &str, backfill: &str) -> Vec<String> {
         let text = format!(
@@ -102,7 +103,7 @@ mod tests {
             r#"{{"spec":{{"versions":[{{"name":"v1","schema":{{"openAPIV3Schema":{{"properties":{{"status":{status}}}}}}}}}]}}}}"#
         );
         let target = Target::example("foos");
-        let definition = Definition::read(crd.as_bytes(), "v1");
+        let definition = Definition::read(crd.as_bytes(), "v1", NEWEST);
         let checks = schema(&policies, &target, &definition);
         let problems = checks.into_iter().filter(|check| check.level == Level::Problem);
         problems.map(|check| check.message).collect()

@@ -184,14 +184,20 @@ impl DocumentState<'_> {
     fn accepted(&self) -> Wanted {
         match self.problem {
             None => {
-                let mut message = "the document has no mistakes".to_owned();
-                if let Registered::Known(Coverage { left_out, .. }) = self.registered
-                    && !left_out.is_empty()
-                {
-                    let versions = listed(left_out);
-                    message.push_str(&format!("; it does not select the served {versions}"));
+                let (mut message, mut reason) =
+                    ("the document has no mistakes".to_owned(), "Accepted");
+                if let Registered::Known(Coverage { left_out, withheld, .. }) = self.registered {
+                    if !left_out.is_empty() {
+                        let versions = listed(left_out);
+                        message.push_str(&format!("; it does not select the served {versions}"));
+                    }
+                    if !withheld.is_empty() {
+                        reason = "DefaultsWithheld";
+                        let what = listed(withheld);
+                        message.push_str(&format!("; some values are not set: {what}"));
+                    }
                 }
-                (ACCEPTED, TRUE, "Accepted", message)
+                (ACCEPTED, TRUE, reason, message)
             }
             Some(problem) => (ACCEPTED, FALSE, problem.kind.reason(), problem.message.clone()),
         }
@@ -381,6 +387,14 @@ mod tests {
                 "Accepted=True Accepted: the document has no mistakes; it does not select the served x.g v1, y.g v1",
                 "Enforced=True NoResources: 2 of 2 replicas enforce generation 3; the cluster has none of its resources",
             ]
+        );
+        let withheld = names(&["x.g v1: the API server rejects status.phase: too long"]);
+        let some = Coverage { withheld, ..Coverage::default() };
+        let some = DocumentState { registered: Registered::Known(&some), ..state };
+        assert_eq!(
+            said(&both, &some)[0],
+            "Accepted=True DefaultsWithheld: the document has no mistakes; some values are not set: x.g v1: the API server \
+             rejects status.phase: too long"
         );
         let unread = DocumentState { registered: Registered::NotRead, ..state };
         assert!(

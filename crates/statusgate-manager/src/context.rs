@@ -10,6 +10,7 @@ use super::exchange::Exchange;
 use super::options::ManagerOptions;
 use statusgate_cluster::Cluster;
 use statusgate_core::causes::with_causes;
+use statusgate_server::PolicyStore;
 use statusgate_server::telemetry::Metrics;
 
 /// What all parts of the manager use.
@@ -19,6 +20,8 @@ pub struct Context {
     pub cluster: Cluster,
     /// What the server manages.
     pub options: Arc<ManagerOptions>,
+    /// The policies in use.
+    pub store: PolicyStore,
     /// Where the other parts are.
     pub exchange: Arc<Exchange>,
     /// The metrics of the server.

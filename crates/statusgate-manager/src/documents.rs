@@ -19,7 +19,6 @@ use statusgate_cluster::{DocumentEvent, DocumentWatch};
 use statusgate_core::causes::with_causes;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::Source;
-use statusgate_server::PolicyStore;
 
 /// What the loops and the webhook for documents share.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +33,6 @@ impl SharedRegistry {
 /// The policies in the cluster.
 pub struct Documents {
     context: Context,
-    store: PolicyStore,
     watches: [WatchedKind; 2],
     shared: SharedRegistry,
     /// The files with which the documents were compiled.
@@ -70,7 +68,7 @@ const DOCUMENTS: &str = "documents";
 impl Documents {
     /// Reads all documents and puts them into use. Waits for the API server, because a server without its
     /// policies would accept everything.
-    pub async fn first(context: Context, store: PolicyStore) -> Self {
+    pub async fn first(context: Context) -> Self {
         let kinds = [DocumentKind::StatusConvention, DocumentKind::StatusPolicy];
         let watches = kinds.map(|kind| WatchedKind {
             kind,
@@ -80,7 +78,7 @@ impl Documents {
             trouble: Trouble::default(),
         });
         let (shared, changed, files) = (SharedRegistry::default(), Arc::default(), Vec::new());
-        let mut documents = Self { context, store, watches, shared, files, changed };
+        let mut documents = Self { context, watches, shared, files, changed };
         let patience = Instant::now() + NOT_INSTALLED;
         while !documents.watches.iter().all(|kind| kind.is_known(patience)) {
             documents.next().await;
@@ -117,7 +115,7 @@ impl Documents {
                 }
                 _ = tick.tick() => {
                     // A document may be valid only with the changed files.
-                    if self.store.files() != self.files {
+                    if self.context.store.files() != self.files {
                         self.settle().await;
                     }
                     self.changed.notify_one();
@@ -149,8 +147,8 @@ impl Documents {
     /// Compiles the documents and puts them into use.
     async fn settle(&mut self) {
         let mut registry = self.shared.lock().clone();
-        self.files = self.store.files();
-        let store = self.store.clone();
+        self.files = self.context.store.files();
+        let store = self.context.store.clone();
         // Compiling would delay the requests of a worker.
         let settled = tokio::task::spawn_blocking(move || {
             let set = registry.settle(|documents| store.replace_documents(documents));

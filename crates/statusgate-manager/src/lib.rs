@@ -73,6 +73,7 @@ impl Manager {
         let context = Context {
             cluster,
             options: Arc::new(options),
+            store: policies.clone(),
             exchange: Arc::new(Exchange::new(policies.published().clone())),
             metrics: Arc::clone(opening.metrics()),
             clock,
@@ -80,7 +81,7 @@ impl Manager {
         let (mut documents, mut certificates) = (None, None);
         if context.options.watch_policies {
             let context = context.counting("documents");
-            documents = Some(Documents::first(context, policies.clone()).await);
+            documents = Some(Documents::first(context).await);
         }
         if context.options.manage_certificates {
             let (managed, bundle) = Certificates::first(context.counting("certificates")).await;

@@ -1,6 +1,7 @@
 //! Keeps the webhook registrations up to date: their rules follow policies and custom resources, their
 //! caBundles the authorities.
 
+mod definitions;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
+use self::definitions::{Definitions, SelectedDefinitions};
 use self::writes::{
     Managed, RegistrationWrite, is_ours, replacement, stored_webhook, webhooks, writes,
 };
@@ -26,7 +28,7 @@ use statusgate_cluster::manifests::registrations::{
     has_match_conditions, registrations,
 };
 use statusgate_cluster::manifests::resource::CustomResource;
-use statusgate_cluster::registrations::{DefinitionEvent, Revision};
+use statusgate_cluster::registrations::DefinitionEvent;
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 use statusgate_tls::rotation::{Stored, fingerprints};
@@ -36,18 +38,11 @@ use statusgate_tls::rotation::{Stored, fingerprints};
 #[derive(Clone)]
 pub struct Registrar(pub Context);
 
-/// The definitions in the cluster: those that are known, and whether they are all.
-#[derive(Debug, Default)]
-struct Definitions {
-    complete: bool,
-    known: BTreeMap<String, Revision>,
-}
-
 /// What the loop remembers between two passes.
 #[derive(Default)]
 struct Memory {
     /// The definitions that policies may select, as they were read.
-    resources: BTreeMap<String, (Revision, CustomResource)>,
+    selected: SelectedDefinitions,
     /// Whether `statusgate uninstall` removes or removed the registrations.
     uninstalled: bool,
     last: Option<LastWrite>,
@@ -280,29 +275,22 @@ impl Registrar {
     /// definitions that changed.
     async fn resources(
         &self,
-        policies: &PolicySet,
+        policies: &Arc<PolicySet>,
         definitions: &watch::Sender<Definitions>,
         memory: &mut Memory,
     ) -> Result<Option<Vec<CustomResource>>, ClusterError> {
-        let selected: BTreeMap<String, Revision> = {
-            let definitions = definitions.borrow();
-            if !definitions.complete {
-                return Ok(None);
+        let Some(revisions) = definitions.borrow().selected_by(policies) else { return Ok(None) };
+        let selected = &mut memory.selected;
+        selected.read(&self.0.cluster, policies, revisions).await?;
+        if let Some(defined) = selected.take_changed() {
+            let store = self.0.store.clone();
+            // The counters of a thousand policies would delay the requests of a worker.
+            let replaced = tokio::task::spawn_blocking(move || store.replace_defined(defined));
+            if let Err(error) = replaced.await {
+                tracing::error!(%error, "the schemas are not used: a bug in statusgate");
             }
-            let selected = definitions.known.iter().filter(|(name, _)| policies.may_select(name));
-            selected.map(|(name, revision)| (name.clone(), revision.clone())).collect()
-        };
-        memory.resources.retain(|name, _| selected.contains_key(name));
-        for (name, revision) in selected {
-            if memory.resources.get(&name).is_some_and(|(known, _)| *known == revision) {
-                continue;
-            }
-            match self.0.cluster.custom_resource(&name, |resource, _| resource).await? {
-                Some(resource) => memory.resources.insert(name, (revision, resource)),
-                None => memory.resources.remove(&name),
-            };
         }
-        Ok(Some(memory.resources.values().map(|(_, resource)| resource.clone()).collect()))
+        Ok(Some(selected.resources()))
     }
 
     fn publish_bundles(&self, stored: &[Option<Value>; 3]) {
@@ -329,6 +317,7 @@ impl Registrar {
             })
         });
         let mut coverage = coverage(policies, resources, calls, &webhooks);
+        memory.selected.add_withheld(policies, &mut coverage);
         let absent = without_crd(&coverage);
         self.0.metrics.resources_without_crd(absent.len());
         if memory.absent != absent && !absent.is_empty() {
@@ -376,28 +365,6 @@ impl Registrar {
                 Ok(written)
             }
         }
-    }
-}
-
-impl Definitions {
-    /// Returns whether the complete list differs. A changed status of a definition is no difference.
-    fn note(&mut self, change: DefinitionEvent) -> bool {
-        let changed = match change {
-            DefinitionEvent::Restarted => {
-                *self = Self::default();
-                false
-            }
-            DefinitionEvent::Present(name, revision) => {
-                let known = self.known.insert(name, revision.clone());
-                known.is_none_or(|known| known != revision)
-            }
-            DefinitionEvent::Deleted(name) => self.known.remove(&name).is_some(),
-            DefinitionEvent::Complete => {
-                self.complete = true;
-                true
-            }
-        };
-        changed && self.complete
     }
 }
 

@@ -15,7 +15,8 @@ use super::reload::{Poll, reloader};
 use super::settings::{CertificateSource, ServerSettings};
 use crate::files;
 use crate::telemetry::{FilterFile, Metrics};
-use statusgate_core::policy::Source;
+use statusgate_core::policy::{DefinedVersions, Source};
+use statusgate_core::schema::NEWEST;
 use statusgate_tls::{
     Authority, Bundle, CertificateError, ClientAuthorities, Expiry, Pem, ServerTls, Validity,
 };
@@ -40,6 +41,34 @@ impl Inputs {
                 Ok(())
             },
         ));
+    }
+
+    /// Loads the CustomResourceDefinitions, and reloads them when they change.
+    pub(super) fn definitions(
+        &mut self,
+        paths: &[PathBuf],
+        store: &PolicyStore,
+    ) -> Result<(), StartError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let files = files::load_definitions(paths).map_err(StartError::BrokenPolicies)?;
+        let defined = DefinedVersions::read(&files, NEWEST).map_err(StartError::BrokenPolicies)?;
+        if defined.is_empty() {
+            return Err(StartError::NoDefinition);
+        }
+        store.replace_defined(defined);
+        let (paths, store) = (paths.to_vec(), store.clone());
+        self.0.push(reloader(
+            DEFINITIONS,
+            &files,
+            move || Ok(files::load_definitions(&paths)?),
+            move |files, _| {
+                store.replace_defined(DefinedVersions::read(files, NEWEST)?);
+                Ok(())
+            },
+        ));
+        Ok(())
     }
 
     /// Follows the file of the log filter.
@@ -193,6 +222,7 @@ fn self_signed(settings: &ServerSettings, now: Timestamp) -> Result<Bundle, Star
 
 /// The names of the inputs in logs and metrics.
 pub(super) const POLICIES: &str = "policies";
+const DEFINITIONS: &str = "definitions";
 const LOG: &str = "log";
 const CERTIFICATE: &str = "certificate";
 const CLIENT_CA: &str = "client_ca";

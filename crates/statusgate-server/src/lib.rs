@@ -147,6 +147,7 @@ impl Opening {
         let limits = &settings.limits;
         let mut inputs = Inputs::default();
         inputs.policies(&settings.policies, policies);
+        inputs.definitions(&settings.crds, policies)?;
         let router = routes::router(Arc::new(Handler {
             snapshot: Arc::clone(&policies.snapshot),
             metrics: Arc::clone(&self.metrics),
@@ -307,9 +308,12 @@ pub enum StartError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Policies that cannot be read, or are wrong. The text has all mistakes with file, line and caret.
+    /// Policies or definitions that cannot be read, or are wrong. The text has all mistakes with file, line and caret.
     #[error("{0}")]
     BrokenPolicies(Diagnostics),
+    /// The files of `--crds` hold no definition.
+    #[error("--crds names no CustomResourceDefinition")]
+    NoDefinition,
     /// The documents hold no policy, and the cluster gives none.
     #[error("{NO_POLICY}")]
     NoPolicy,

@@ -7,7 +7,7 @@ use opentelemetry::{KeyValue, StringValue, Value};
 
 use super::policies::Snapshot;
 use crate::telemetry::{Count, Counters, Decision, Metrics};
-use statusgate_core::engine::{Action, Finding, StatusWrite, Verdict};
+use statusgate_core::engine::{Action, Change, Finding, StatusWrite, Verdict};
 use statusgate_core::model::{Subject, Webhook};
 use statusgate_core::wire::AdmissionRequest;
 
@@ -41,6 +41,17 @@ pub(super) fn decision(
     }
     for (policy, change) in &verdict.changes {
         counters.change(policy.index(), *change).into_iter().for_each(Count::inc);
+    }
+    for (policy, cause) in &verdict.refused {
+        let counter = counters.change(policy.index(), Change::Withheld);
+        counter.into_iter().for_each(Count::inc);
+        let (uid, field) = (&*request.uid, &*cause.field);
+        tracing::debug!(
+            policy = policy.as_str(),
+            uid,
+            field,
+            "withheld a value that the schema rejects"
+        );
     }
     if verdict.patch_failed {
         metrics.server.patch_failures.inc();

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::telemetry::{Count, Counters, Declared, Metrics};
 use statusgate_core::engine::phase_names;
-use statusgate_core::policy::{Diagnostics, PolicySet, Skipped, Source};
+use statusgate_core::policy::{DefinedVersions, Diagnostics, PolicySet, Skipped, Source};
 
 /// The policies of a server. Clones share them. A set that does not compile never replaces the one in use.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ struct Sources {
     files: Vec<Source>,
     /// Of the cluster, the oldest first.
     documents: Vec<Source>,
+    /// The schemas of the resources, as far as policies set fields in them.
+    defined: Arc<DefinedVersions>,
 }
 
 impl PolicyStore {
@@ -32,7 +34,7 @@ impl PolicyStore {
     /// # Errors
     /// All mistakes in the documents.
     pub fn new(files: Vec<Source>, metrics: &Arc<Metrics>) -> Result<Self, Diagnostics> {
-        let sources = Sources { files, documents: Vec::new() };
+        let sources = Sources { files, ..Sources::default() };
         let snapshot = Snapshot::new(sources.compile()?, metrics);
         Ok(Self {
             published: watch::Sender::new(Arc::clone(&snapshot.policies)),
@@ -74,18 +76,31 @@ impl PolicyStore {
         self.replace(|sources| sources.documents = documents)
     }
 
+    /// Replaces what is known of the resources: what their schemas reject is not set.
+    pub fn replace_defined(&self, defined: DefinedVersions) {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.defined = defined.into();
+        let policies = PolicySet::clone(&self.current());
+        self.publish(policies.with_defined(Arc::clone(&sources.defined)));
+    }
+
     fn replace(&self, change: impl FnOnce(&mut Sources)) -> Result<Arc<PolicySet>, Diagnostics> {
         // Held while the documents are compiled: otherwise a change of the files and one of the cluster
         // could each replace the set without the change of the other. Requests do not take this lock.
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = sources.clone();
         change(&mut changed);
-        let snapshot = Snapshot::new(changed.compile()?, &self.metrics);
+        let policies = self.publish(changed.compile()?);
+        *sources = changed;
+        Ok(policies)
+    }
+
+    fn publish(&self, policies: PolicySet) -> Arc<PolicySet> {
+        let snapshot = Snapshot::new(policies, &self.metrics);
         let policies = Arc::clone(&snapshot.policies);
         self.snapshot.store(Arc::new(snapshot));
         self.published.send_replace(Arc::clone(&policies));
-        *sources = changed;
-        Ok(policies)
+        policies
     }
 }
 
@@ -131,8 +146,9 @@ pub(super) fn log_skipped(policies: &PolicySet) {
 
 impl Sources {
     fn compile(&self) -> Result<PolicySet, Diagnostics> {
-        let Self { files, documents } = self;
-        PolicySet::compile_with_cluster(files, documents)
+        let Self { files, documents, defined } = self;
+        let policies = PolicySet::compile_with_cluster(files, documents)?;
+        Ok(policies.with_defined(Arc::clone(defined)))
     }
 }
 

@@ -21,6 +21,12 @@ pub struct ServerSettings {
     #[arg(long, value_name = "PATH")]
     pub policies: Vec<PathBuf>,
 
+    /// CustomResourceDefinitions of the resources that policies select: files or folders. May be repeated. What their
+    /// schemas reject is not set, so no writer gets an error about a value that it never sent. The server reloads them
+    /// when their content changes. With --manage-webhooks, it reads them from the cluster.
+    #[arg(long, value_name = "PATH")]
+    pub crds: Vec<PathBuf>,
+
     /// Address and port for webhook calls (HTTPS); port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
     pub listen: SocketAddr,

@@ -12,6 +12,7 @@ use statusgate_core::policy::{PolicySet, Source};
 use statusgate_manager::exchange::Exchange;
 use statusgate_manager::registrations::Registrar;
 use statusgate_manager::{Context, ManagerOptions};
+use statusgate_server::PolicyStore;
 use statusgate_server::telemetry::Metrics;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -59,11 +60,13 @@ impl Server {
             manage_certificates: true,
             ..ManagerOptions::new("one")
         };
+        let metrics = Arc::new(Metrics::new(None));
         let registrar = Registrar(Context {
             cluster,
             options: Arc::new(options),
+            store: PolicyStore::new(Vec::new(), &metrics).unwrap(),
             exchange: Arc::clone(&exchange),
-            metrics: Arc::new(Metrics::new(None)),
+            metrics,
             clock: || jiff::Timestamp::UNIX_EPOCH,
         });
         Self { exchange, task: tokio::spawn(registrar.run()) }

@@ -27,9 +27,9 @@ impl Running {
     pub(crate) async fn start(plane: &Plane, name: &str) -> Self {
         let metrics = Arc::new(Metrics::new(None));
         let store = PolicyStore::new(Vec::new(), &metrics).unwrap();
-        let context = context(plane, name, Arc::clone(&metrics)).await;
+        let context = context(plane, name, Arc::clone(&metrics), store.clone()).await;
         let exchange = Arc::clone(&context.exchange);
-        let documents = Documents::first(context, store.clone()).await;
+        let documents = Documents::first(context).await;
         Self { store, exchange, metrics, task: tokio::spawn(documents.run()) }
     }
 
@@ -61,10 +61,15 @@ impl Drop for Running {
 }
 
 /// What a replica of this name needs.
-pub(crate) async fn context(plane: &Plane, name: &str, metrics: Arc<Metrics>) -> Context {
+pub(crate) async fn context(
+    plane: &Plane,
+    name: &str,
+    metrics: Arc<Metrics>,
+    store: PolicyStore,
+) -> Context {
     let cluster = Cluster::connect(Some(&plane.kubeconfig()), None).await.unwrap();
     let policies = Arc::new(PolicySet::compile(&[]).unwrap());
     let exchange = Arc::new(Exchange::new(watch::Sender::new(policies)));
     let options = Arc::new(ManagerOptions::new(name));
-    Context { cluster, options, exchange, metrics, clock: Timestamp::now }
+    Context { cluster, options, store, exchange, metrics, clock: Timestamp::now }
 }

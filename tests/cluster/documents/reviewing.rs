@@ -36,8 +36,9 @@ fn documents_with_mistakes_of_their_own_are_rejected_and_everything_else_is_allo
         let opening = Opening::of(&settings).unwrap();
         let file = Source::new("file.yaml", policy("of-a-file", "metav1").to_string());
         let store = opening.policies(vec![file]).unwrap();
-        let context = context(plane, "one", Arc::clone(opening.metrics())).await;
-        let documents = Documents::first(context, store.clone()).await;
+        let metrics = Arc::clone(opening.metrics());
+        let context = context(plane, "one", metrics, store.clone()).await;
+        let documents = Documents::first(context).await;
         let review = reviewer(documents.shared(), store.clone());
         let running = opening.start(&settings, &store, Some(review)).unwrap();
         let following = tokio::spawn(documents.run());

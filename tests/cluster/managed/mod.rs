@@ -19,4 +19,5 @@ mod runbooks;
 mod soak;
 mod unavailable;
 mod versions;
+mod withheld;
 mod writes;

@@ -15,6 +15,7 @@ use statusgate_manager::certificates::Certificates;
 use statusgate_manager::exchange::Exchange;
 use statusgate_manager::replicas::Replicas;
 use statusgate_manager::{Context, ManagerOptions};
+use statusgate_server::PolicyStore;
 use statusgate_server::telemetry::Metrics;
 use statusgate_tls::{Bundle, Pem};
 use tokio::sync::watch;
@@ -138,11 +139,13 @@ impl Place {
             manage_certificates: true,
             ..ManagerOptions::new(name)
         };
+        let metrics = Arc::new(Metrics::new(None));
         let context = Context {
             cluster: connected,
             options: Arc::new(options),
+            store: PolicyStore::new(Vec::new(), &metrics).unwrap(),
             exchange: Arc::clone(&exchange),
-            metrics: Arc::new(Metrics::new(None)),
+            metrics,
             clock,
         };
         let (certificates, bundle) = Certificates::first(context.clone()).await;

@@ -24,6 +24,8 @@ pub struct Coverage {
     pub absent: Vec<String>,
     /// Served versions of its resources that the policy does not select: `widgets.example.org v1`.
     pub left_out: Vec<String>,
+    /// The values of the policy that the schemas of its resources reject.
+    pub withheld: Vec<String>,
     /// Why a webhook gets no call at all.
     pub fault: Option<String>,
     /// A hash of what the webhooks have for the resources of the policy.

@@ -79,9 +79,10 @@ pub fn decide<'p, 'a: 'p>(
             verdict = mutate::mutate(&selected, subject, &subject.object, now, false);
             if verdict.patch.as_ref().is_some_and(|patch| !mutate::applies(&subject.object, patch))
             {
-                let Verdict { findings, withheld, .. } = verdict;
+                let Verdict { findings, withheld, refused, .. } = verdict;
                 let patch_failed = true;
-                verdict = Verdict { findings, withheld, patch_failed, ..Verdict::default() };
+                verdict =
+                    Verdict { findings, withheld, refused, patch_failed, ..Verdict::default() };
             }
         }
         Webhook::Validate => {

@@ -198,9 +198,32 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             self.verdict.withheld.push(&default.name);
             return false;
         }
+        if self.is_refused(policy, next.status.as_ref(), &finished.1) {
+            return false;
+        }
         self.operations.extend(finished.1);
         self.verdict.changes.push((&policy.name, Change::Default));
         self.changed = Some(next);
+        true
+    }
+
+    /// Whether the API server would reject the write because of these changes. The writer would then get an error about
+    /// a value that it never sent.
+    fn is_refused(
+        &mut self,
+        policy: &'p Policy,
+        status: Option<&Json<'_>>,
+        changes: &[PatchOperation],
+    ) -> bool {
+        let refused = self
+            .selected
+            .defined(self.subject)
+            .and_then(|defined| defined.schema.refuses(changes, status?));
+        let Some(cause) = refused else { return false };
+        let refused = (&policy.name, cause);
+        if !self.verdict.refused.contains(&refused) {
+            self.verdict.refused.push(refused);
+        }
         true
     }
 
@@ -257,6 +280,11 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         };
         self.keep_time(rules, &facts, (phase, origin), &mut draft);
         let finished = draft.finish();
+        if let Some((status, changes)) = &finished
+            && self.is_refused(policy, Some(status), changes)
+        {
+            return false;
+        }
         self.verdict.findings.extend(finding);
         let changed = finished.is_some();
         self.verdict.changes.extend(changed.then_some((&policy.name, change)));

@@ -117,7 +117,7 @@ impl serde::Serialize for Cause {
     }
 }
 
-/// Why the mutating webhook sets a field.
+/// Why the mutating webhook sets a field, or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A default, also of the phase.
@@ -130,12 +130,14 @@ pub enum Change {
     Time,
     /// A field that the writer must not remove.
     Restored,
+    /// No change: the schema of the resource rejects the value.
+    Withheld,
 }
 
 impl Change {
     /// All reasons, by their position.
-    pub const ALL: [Self; 5] =
-        [Self::Default, Self::Imposed, Self::Repair, Self::Time, Self::Restored];
+    pub const ALL: [Self; 6] =
+        [Self::Default, Self::Imposed, Self::Repair, Self::Time, Self::Restored, Self::Withheld];
 
     /// The name in metrics.
     pub const fn label(self) -> &'static str {
@@ -145,6 +147,7 @@ impl Change {
             Self::Repair => "repair",
             Self::Time => "time",
             Self::Restored => "restored",
+            Self::Withheld => "withheld",
         }
     }
 }
@@ -164,6 +167,8 @@ pub struct Verdict<'p> {
     pub status: Option<Json<'p>>,
     /// The names of the defaults that were not set because they would contradict the phase.
     pub withheld: Vec<&'p str>,
+    /// What was not set because the schema of the resource rejects it: the policy, and the cause.
+    pub refused: Vec<(&'p Id, crate::schema::Cause)>,
     /// Whether the patch does not apply to its own object. This is a bug: the patch is not sent, and the
     /// server reports the error.
     pub patch_failed: bool,

@@ -115,6 +115,14 @@ impl Policy {
         self.declared.get(id).or_else(|| self.convention.declared.get(id))
     }
 
+    /// Whether it repairs the disagreements of some writer.
+    pub(crate) fn repairs(&self) -> bool {
+        let mut by_writer = self.writers.iter().map(|rule| rule.disagreement);
+        let repairs =
+            self.disagreement == Action::Repair || by_writer.any(|action| action == Action::Repair);
+        self.repairs_stored || (repairs && self.enforcement >= Action::Repair)
+    }
+
     /// What a disagreement of this writer leads to, under the ceiling.
     pub fn disagreement_of(&self, writer: &Writer<'_>) -> Action {
         self.writers

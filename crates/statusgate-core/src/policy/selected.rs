@@ -1,7 +1,7 @@
 //! The policies that select one subject, and which of them owns its phase and defaults.
 
 use super::convention::{Backfill, PhaseRules};
-use super::{Policy, PolicySet};
+use super::{Defined, Policy, PolicySet};
 use crate::model::Subject;
 
 /// Something that the mutating webhook does.
@@ -30,6 +30,11 @@ impl<'p> Selected<'p> {
             owner = owner.or_else(|| policy.convention.phase.as_ref().map(|_| policy));
         }
         Self { set, indices, owner }
+    }
+
+    /// What is known of the resource of a subject.
+    pub(crate) fn defined(&self, subject: &Subject<'_>) -> Option<&'p Defined> {
+        self.set.defined().get(&subject.resource)
     }
 
     /// The policies in the order of their documents, each with its index in the set.

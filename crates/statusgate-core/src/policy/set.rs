@@ -5,8 +5,6 @@ mod pointers;
 mod text;
 mod values;
 
-pub use pointers::Defined;
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +18,8 @@ use super::convention::{self, Convention};
 use super::extends::{Absent, Specs, Whole};
 use super::known::{KnownConvention, KnownConventions};
 use super::{
-    Action, Conflict, Diagnostic, Diagnostics, Id, Policy, Source, built_in, claims, document,
+    Action, Conflict, DefinedVersions, Diagnostic, Diagnostics, Id, Policy, Source, built_in,
+    claims, document,
 };
 pub use foreign::Skipped;
 
@@ -39,6 +38,8 @@ pub struct PolicySet {
     conventions: OnceLock<Conventions>,
     by_plural: Index,
     by_group: Index,
+    /// What the API server accepts, as far as that is known.
+    defined: Arc<DefinedVersions>,
 }
 
 /// The policies that may select a name, in order.
@@ -143,6 +144,17 @@ impl PolicySet {
         }
     }
 
+    /// The same for resources with these definitions: what their schemas reject is not set.
+    #[must_use]
+    pub fn with_defined(self, defined: Arc<DefinedVersions>) -> Self {
+        Self { defined, ..self }
+    }
+
+    /// The versions of custom resources that are known.
+    pub fn defined(&self) -> &DefinedVersions {
+        &self.defined
+    }
+
     /// The policies, in the order of their documents.
     pub fn policies(&self) -> &[Policy] {
         &self.policies
@@ -240,7 +252,8 @@ impl PolicySet {
             by_group.add(index, policy.resources.iter().flat_map(|rule| &rule.api_groups));
         }
         let (skipped, conventions) = (Vec::new(), OnceLock::new());
-        Self { policies, skipped, given, conventions, by_plural, by_group }
+        let defined = Arc::default();
+        Self { policies, skipped, given, conventions, by_plural, by_group, defined }
     }
 }
 

@@ -1,12 +1,12 @@
 //! The values that the mutating webhook and backfill set by a policy, compared with a schema.
 
-use json_patch::jsonptr::Token;
 use serde_json::Value;
 
 use super::Policy;
-use super::convention::{Filling, ValueSource};
+use super::convention::{Backfill, Filling, ValueSource};
 use crate::documents::{CopySource, Origin};
-use crate::model::Pointer;
+use crate::language::{AnyWord, Predicate};
+use crate::model::{Pointer, Resource};
 use crate::schema::{FieldSchema, Schema, Verdict};
 
 /// A field that a policy sets and a schema does not store.
@@ -21,45 +21,75 @@ pub struct Misfit {
 }
 
 impl Policy {
-    /// The fields that this policy sets and an API server with this schema prunes or rejects.
-    pub fn misfits(&self, schema: &Schema) -> Vec<Misfit> {
-        let settings = settings(self, schema).into_iter();
-        settings.filter_map(|(pointer, values)| mismatch(schema, &pointer, &values)).collect()
+    /// The fields of a resource that this policy sets and an API server with this schema prunes or rejects.
+    pub fn misfits(&self, resource: &Resource<'_>, schema: &Schema) -> Vec<Misfit> {
+        let settings = settings(self, Some(resource)).into_iter();
+        // A kind without a list has no elements, so nothing is set.
+        let settings = settings.filter(|setting| {
+            let list = setting.in_list.as_ref();
+            list.is_none_or(|list| !matches!(schema.at(list.tokens()), FieldSchema::Pruned))
+        });
+        settings
+            .filter_map(|Setting { field, values, .. }| mismatch(schema, &field, &values))
+            .collect()
+    }
+
+    /// The fields that the webhook sets or removes. List elements have the index 0: one schema applies to all.
+    pub(crate) fn fields_to_change(&self) -> Vec<Pointer> {
+        let removed = self.backfill.iter().filter_map(|default| match &default.filling {
+            Filling::Absent(path) => Some(path.clone()),
+            Filling::AbsentMember { list, member, .. } => Some(member_of(list, member)),
+            _ => None,
+        });
+        let set = settings(self, None).into_iter().map(|setting| setting.field);
+        set.chain(removed).collect()
     }
 }
 
-/// The fields that a policy sets, each with the values to check: none if they depend on the object.
-/// List elements have the index 0: one schema applies to all.
-fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
+/// A field that a policy sets.
+struct Setting {
+    field: Pointer,
+    /// The values that do not depend on the object.
+    values: Vec<Value>,
+    /// The list, if only its elements get the value.
+    in_list: Option<Pointer>,
+}
+
+/// The fields that a policy sets, in the objects of one resource or of any.
+fn settings(policy: &Policy, resource: Option<&Resource<'_>>) -> Vec<Setting> {
     let mut settings = Vec::new();
-    if let Some(phase) = &policy.convention.phase {
-        let imposed = phase.phases.iter().filter(|phase| phase.imposed.is_some());
-        let imposed = imposed.map(|phase| phase.name.as_str());
-        let names = phase.default.as_deref().into_iter().chain(imposed);
+    let mut set = |field: Pointer, values: Vec<Value>, in_list: Option<&Pointer>| {
+        settings.push(Setting { field, values, in_list: in_list.cloned() });
+    };
+    if let Some(rules) = &policy.convention.phase {
+        let phases = rules.phases.iter();
+        let phases = phases.filter(|phase| {
+            phase.imposed.is_some() || (policy.repairs() && rules.can_repair_to(phase))
+        });
+        let names = rules.default.as_deref().into_iter().chain(phases.map(|phase| &*phase.name));
         let names: Vec<Value> = names.map(Value::from).collect();
         if !names.is_empty() {
-            settings.push((phase.path.clone(), names));
-            if let Some(time) = phase.transition_time.as_ref().filter(|time| time.in_step()) {
-                settings.push(((*time.path).clone(), vec![TIME.into()]));
+            set(rules.path.clone(), names, None);
+            rules.other_paths.iter().for_each(|path| set(path.clone(), Vec::new(), None));
+            if let Some(time) = rules.transition_time.as_ref().filter(|time| time.in_step()) {
+                set((*time.path).clone(), vec![TIME.into()], None);
             }
         }
     }
-    for default in &policy.backfill {
+    let defaults = policy.backfill.iter();
+    for default in defaults.filter(|default| resource.is_none_or(|of| default.may_apply_to(of))) {
         match &default.filling {
             Filling::Absent(_)
             | Filling::Steady { .. }
             | Filling::SteadyStatus { .. }
             | Filling::AbsentMember { .. } => {}
-            Filling::Field(path, sources) => settings.extend(each(path, sources)),
-            // A kind without the list has no elements, so nothing is set.
-            Filling::Member { list, .. }
-                if matches!(schema.at(list.tokens()), FieldSchema::Pruned) => {}
+            Filling::Field(path, sources) => set(path.clone(), values_of(sources), None),
             Filling::Member { list, member, sources } => {
-                settings.extend(in_list(list, member, sources));
+                set(member_of(list, member), values_of(sources), Some(list));
             }
             Filling::Element { list, members, .. } => {
                 for (member, sources) in members {
-                    settings.extend(in_list(list, member, sources));
+                    set(member_of(list, member), values_of(sources), None);
                 }
             }
         }
@@ -67,20 +97,33 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
     settings
 }
 
-fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
-    let values = sources.iter().map(|source| match source {
-        ValueSource::Value(value) => vec![value.clone()],
-        ValueSource::Copy(CopySource::Origin(
-            Origin::CreationTimestamp | Origin::DeletionTimestamp,
-        )) => vec![TIME.into()],
-        ValueSource::Copy(_) => Vec::new(),
-    });
-    values.map(|values| (path.clone(), values)).collect()
+impl Backfill {
+    /// Whether it may apply to objects of a resource, as far as `when` names resources.
+    fn may_apply_to(&self, resource: &Resource<'_>) -> bool {
+        let parts = self.when.iter().flat_map(Predicate::conjuncts);
+        parts.into_iter().all(|part| match part.words() {
+            [AnyWord::ResourceName(of)] => {
+                of.resource.iter().any(|glob| glob.matches(&resource.resource))
+            }
+            _ => true,
+        })
+    }
 }
 
-fn in_list(list: &Pointer, member: &str, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
-    let path = format!("{list}/0/{}", Token::new(member).encoded()).parse::<Pointer>();
-    path.map(|path| each(&path, sources)).unwrap_or_default()
+fn values_of(sources: &[ValueSource]) -> Vec<Value> {
+    let values = sources.iter().filter_map(|source| match source {
+        ValueSource::Value(value) => Some(value.clone()),
+        ValueSource::Copy(CopySource::Origin(
+            Origin::CreationTimestamp | Origin::DeletionTimestamp,
+        )) => Some(TIME.into()),
+        ValueSource::Copy(_) => None,
+    });
+    values.collect()
+}
+
+fn member_of(list: &Pointer, member: &str) -> Pointer {
+    let names = list.tokens().iter().map(String::as_str).chain(["0", member]);
+    Pointer::from_tokens(names.map(str::to_owned).collect())
 }
 
 /// Why a field with these values does not fit.

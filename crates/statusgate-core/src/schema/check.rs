@@ -68,9 +68,7 @@ impl Check {
             return;
         }
         self.rules(at);
-        for (junctor, nodes) in &node.junctors {
-            self.junctor(*junctor, nodes, at);
-        }
+        self.junctors(at);
         match value {
             Value::String(text) => self.text(at, text),
             Value::Array(items) => self.array(at, items),
@@ -224,12 +222,16 @@ impl Check {
                 self.node(At { node, value, old, path: &at.path.index(index) });
             }
         }
-        self.count(at.node.limits().items, items.len(), "items", at.path);
+        self.elements(at.node, items.len(), at.path);
+    }
+
+    /// A list, apart from its elements.
+    pub(super) fn elements(&mut self, node: &Node, count: usize, path: &Path<'_>) {
+        self.count(node.limits().items, count, "items", path);
     }
 
     /// `objectValidator`.
     fn object(&mut self, at: At<'_>, members: &Map<String, Value>) {
-        self.count(at.node.limits().properties, members.len(), "properties", at.path);
         for (name, value) in members {
             let Some(node) = at.node.member(name) else { continue };
             // At the root, the API server does not see changes of these.
@@ -237,11 +239,23 @@ impl Check {
             let old = at.old.and_then(|old| old.get(name)).filter(|_| !is_hidden);
             self.node(At { node, value, old, path: &at.path.key(name) });
         }
-        for name in at.node.required.iter().filter(|name| !members.contains_key(&***name)) {
-            self.found(Cause::required(at.path.key(name).field()));
-        }
+        self.members(at.node, members.len(), |name| members.contains_key(name), at.path);
         if at.node.is_embedded && self.validates_embedded && !at.path.is_root() {
             self.unknown(at.path, "the metadata of an embedded object");
+        }
+    }
+
+    /// An object with these members, apart from their values.
+    pub(super) fn members(
+        &mut self,
+        node: &Node,
+        count: usize,
+        has: impl Fn(&str) -> bool,
+        path: &Path<'_>,
+    ) {
+        self.count(node.limits().properties, count, "properties", path);
+        for name in node.required.iter().filter(|name| !has(name)) {
+            self.found(Cause::required(path.key(name).field()));
         }
     }
 
@@ -252,6 +266,12 @@ impl Check {
         }
         if let Some(most) = range.max.filter(|most| count > *most) {
             self.found(Cause::too_many(path.field(), count, most));
+        }
+    }
+
+    pub(super) fn junctors(&mut self, at: At<'_>) {
+        for (junctor, nodes) in &at.node.junctors {
+            self.junctor(*junctor, nodes, at);
         }
     }
 

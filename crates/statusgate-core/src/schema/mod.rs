@@ -4,6 +4,7 @@
 //! ```text
 //! openAPIV3Schema ─► node ─► Schema ─┬► at, pruned   which field a pointer names
 //!                                    ├► accepts      one value
+//!                                    ├► refuses      changes of a webhook, as far as that is certain
 //!                                    ├► read         what is read of a stored object
 //!                                    └► judge        a write: accepted, rejected with causes, or not proven;
 //!                                                    what is stored, and what ratcheting forgives
@@ -17,13 +18,14 @@
 //! | `rule` | CEL about a plain string or boolean |
 //!
 //! This was compared with recorded answers of kube-apiserver 1.36 (`tests/fixtures/oracles/schema.jsonl`). What
-//! depends on more, such as most CEL, is never guessed: it is [`Verdict::NotProven`]. A compiled schema is for
-//! one use: what is kept is its verdicts.
+//! depends on more, such as most CEL, is never guessed: it is [`Verdict::NotProven`]. A server keeps only the schema around
+//! the fields that it sets.
 
 mod cause;
 mod check;
 mod decode;
 mod format;
+mod guard;
 mod list;
 mod node;
 mod number;
@@ -98,6 +100,16 @@ impl Schema {
     /// Compiles the schema of `.status` alone.
     pub fn of_status(schema: &Value, minor: u32) -> Self {
         Self::compile(&json!({"type": "object", "properties": {"status": schema}}), minor)
+    }
+
+    /// The schema of one of `spec.versions` of a CustomResourceDefinition. Without one, it keeps everything, as does a
+    /// definition that was created as v1beta1 and says so.
+    pub fn of_version(definition: &Value, version: &Value, minor: u32) -> Self {
+        let schema = &version["schema"]["openAPIV3Schema"];
+        if schema.is_null() || definition["spec"]["preserveUnknownFields"] == true {
+            return Self::free();
+        }
+        Self::compile(schema, minor).with_scale(&version["subresources"]["scale"])
     }
 
     /// The schema with the check of `spec.versions[].subresources.scale`.

@@ -14,7 +14,7 @@ use super::{FieldSchema, INT32_RANGES, RULES};
 const MAX_DEPTH: usize = 100;
 
 /// A node of a structural schema.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Node {
     /// The names of its types. No type accepts each value; two are those of `x-kubernetes-int-or-string`.
     pub types: &'static [&'static str],
@@ -62,7 +62,7 @@ pub enum ListType {
 }
 
 /// The limits of one value.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Limits {
     pub(super) members: Box<[Value]>,
     /// With its spelling.
@@ -173,7 +173,7 @@ const LIMITS: [&str; 12] = [
 ];
 
 /// An index, or its placeholder in a pointer: `*` is each element, `-1` the last.
-fn is_index(token: &str) -> bool {
+pub(super) fn is_index(token: &str) -> bool {
     matches!(token, "*" | "-1")
         || (!token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -13,13 +13,13 @@ const SIZE_LIMIT: usize = 1 << 20;
 const LETTERS: &str = r"A-Za-z\u{AA}\u{B5}\u{BA}\u{C0}-\u{D6}\u{D8}-\u{F6}\u{F8}-\u{24F}\u{3041}-\u{3096}\u{30A1}-\u{30FA}\u{4E00}-\u{9FEF}\u{AC00}-\u{D7A3}";
 
 /// A pattern, compiled when it is first used: most patterns of a schema never are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pattern {
     text: Box<str>,
     compiled: OnceLock<Option<Compiled>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Compiled {
     regex: Regex,
     needs: Needs,

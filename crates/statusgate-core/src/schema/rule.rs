@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use crate::policy::cel::parse;
 
 /// A rule of a node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Rule {
     text: Box<str>,
     message: Box<str>,

@@ -17,6 +17,15 @@ pub fn load_policies_or_examples(paths: &[PathBuf]) -> Result<Vec<Source>, Diagn
     if paths.is_empty() { Ok(PolicySet::examples()) } else { load_policies(paths) }
 }
 
+/// Reads the CustomResourceDefinitions of files and folders.
+///
+/// # Errors
+/// What cannot be read.
+pub fn load_definitions(paths: &[PathBuf]) -> Result<Vec<Source>, Diagnostics> {
+    let (sources, unread) = open::open_policies(paths);
+    if unread.is_empty() { Ok(sources) } else { Err(Diagnostics::new(&sources, unread)) }
+}
+
 /// Reads the policies of files and folders.
 ///
 /// # Errors

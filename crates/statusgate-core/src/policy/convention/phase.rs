@@ -53,6 +53,11 @@ impl PhaseRules {
             || self.phases.iter().any(|phase| phase.sufficient.is_some())
     }
 
+    /// Whether Repair can choose this phase.
+    pub(crate) fn can_repair_to(&self, phase: &PhaseValue) -> bool {
+        phase.sufficient.is_some() || self.repair.iter().any(|step| step.to == phase.name)
+    }
+
     /// Where the phase may be: the first of these with a text counts.
     pub fn paths(&self) -> impl Iterator<Item = &Pointer> {
         std::iter::once(&self.path).chain(&self.other_paths)

@@ -5,27 +5,11 @@ use json_patch::jsonptr::PointerBuf;
 use crate::documents::DocumentKind;
 use crate::model::Pointer;
 use crate::policy::cel::{self, Part};
-use crate::policy::{Diagnostics, Misfit, Policy};
-use crate::schema::Schema;
+use crate::policy::{Defined, Diagnostics, Misfit, Policy};
 use crate::source::tree::{At, Problems, Value, near};
 
 use super::values;
 use super::{PolicySet, Source, envelopes, read_documents};
-
-/// A version of a custom resource, and its schema.
-#[derive(Clone, Debug)]
-pub struct Defined {
-    /// `databases.example.com v1`, for messages.
-    pub name: String,
-    /// `example.com`.
-    pub group: String,
-    /// `v1`.
-    pub version: String,
-    /// `databases`.
-    pub plural: String,
-    /// Which fields its objects have.
-    pub schema: Schema,
-}
 
 /// Keys with texts that are no pointers.
 const TEXTS: [&str; 8] =
@@ -61,22 +45,12 @@ impl PolicySet {
     }
 }
 
-impl Defined {
-    fn is_selected(&self, policy: &Policy) -> bool {
-        policy.resources.iter().any(|rule| {
-            rule.api_groups.iter().any(|glob| glob.matches(&self.group))
-                && rule.api_versions.iter().any(|glob| glob.matches(&self.version))
-                && rule.resources.iter().any(|glob| glob.matches(&self.plural))
-        })
-    }
-}
-
 /// Reports the values of the convention that the webhook would set and a version rejects.
 fn report_settings(policy: &Policy, at: At<'_>, versions: &[&Defined]) {
     for version in versions.iter().filter(|version| version.is_selected(policy)) {
         // What is pruned may be declared by the next version of the CRD.
         for Misfit { message, help, .. } in
-            policy.misfits(&version.schema).into_iter().filter(|misfit| !misfit.is_pruned)
+            version.misfits(policy).into_iter().filter(|misfit| !misfit.is_pruned)
         {
             at.report_with_help(format!("{}: {message}", version.name), help);
         }

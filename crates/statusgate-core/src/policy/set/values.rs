@@ -5,7 +5,7 @@ use crate::model::Pointer;
 use crate::schema::{FieldSchema, Node as Declared, Verdict};
 use crate::source::tree::{At, Node, Value, did_you_mean};
 
-use super::pointers::Defined;
+use crate::policy::Defined;
 
 /// A field in the schemas of the selected versions.
 struct Compared<'d> {
