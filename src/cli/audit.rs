@@ -5,6 +5,7 @@ mod watch;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,6 +14,7 @@ use clap::ValueEnum;
 use super::action::{LIMITS, one_of};
 use super::connection::block_on;
 use super::output::stdout;
+use super::plurals::{read_schemas, with_new};
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
@@ -20,6 +22,7 @@ use statusgate_cluster::audit::{AuditError, Findings, Plan, ReportCounts, Store,
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
+use statusgate_core::schema::minor_of;
 use statusgate_core::values;
 
 /// The arguments of `audit`.
@@ -33,6 +36,15 @@ use statusgate_core::values;
 pub(super) struct Args {
     #[command(flatten)]
     on: SurveyArgs,
+
+    /// New CustomResourceDefinitions: files or folders. The findings crd/… are what the API server will reject, as its
+    /// version does. May be repeated.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["watch", "write"])]
+    crds: Vec<PathBuf>,
+
+    /// Judge these CRDs as this version of the API server, such as 1.33: older ones forgive less. Default: the version of the cluster.
+    #[arg(long, value_name = "VERSION", requires = "crds")]
+    kubernetes_version: Option<String>,
 
     /// Count a disagreement between phase and conditions only if the newest transition time of the
     /// object is older than this. Default: count all; with --watch: 10m.
@@ -95,11 +107,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.watch {
         return watch::run(args, policies);
     }
-    block_on(once(args, &policies))
+    block_on(once(args, policies))
 }
 
-async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
-    let survey = args.on.print(policies).await?;
+async fn once(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
+    let survey = args.on.print(&policies).await?;
+    let version = args.kubernetes_version.as_deref();
+    let minor = version.map_or_else(|| survey.cluster.minor(), minor_of);
+    let (_, versions) = read_schemas(&args.crds, true, minor)?;
+    let policies = &with_new(policies, versions);
     let mut store = if args.write { Some(Store::find(&survey.cluster).await?) } else { None };
     let plan = args.plan(args.older_than);
     let total = survey.count(&plan.query).await;

@@ -6,23 +6,25 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::action::{FailOn, LIMITS, fail_on, one_of};
 use super::entry::ObjectEntry;
 use super::filter::Filter;
 use super::input::Input;
 use super::output::stdout;
-use super::plurals::{Plurals, read_crds};
+use super::plurals::{Plurals, read_schemas, with_new};
 use super::policies::{Policies, following, mistakes_in_selectors};
 use super::report::{Format, Judged, Located, Report, plural};
 use super::time::Now;
 use super::{Outcome, say};
 use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_core::documents::PolicySpec;
-use statusgate_core::engine::{self, Action, Review};
+use statusgate_core::engine::{self, Action, Found, Rehearsal, Review};
 use statusgate_core::model::Writer;
 use statusgate_core::policy::{Diagnostics, PolicySet};
 use statusgate_core::request::{Request, writer};
+use statusgate_core::schema::minor_of;
 use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
 use statusgate_server::files;
 
@@ -95,10 +97,20 @@ pub(super) struct Judging {
           requires = "convention")]
     disagreement: Option<Action>,
 
-    /// CustomResourceDefinitions, for the plurals of kinds and the status subresource. May be
-    /// repeated.
+    /// CustomResourceDefinitions, for the plurals of kinds and the status subresource. Their schemas are the new
+    /// ones of an upgrade: the findings crd/… are what the API server will reject. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub(super) crds: Vec<PathBuf>,
+
+    /// The version of the API server that gets these CRDs, such as 1.33: older ones forgive less. Default: the newest.
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "",
+        hide_default_value = true,
+        requires = "crds"
+    )]
+    pub(super) kubernetes_version: String,
 }
 
 /// What to report.
@@ -174,9 +186,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Args { judging, reporting, .. } = args;
     args.input.check_stdin(&[&args.old, &judging.crds])?;
     let policies = judging.policies()?;
+    let minor = minor_of(&judging.kubernetes_version);
+    let (crds, versions) = read_schemas(&judging.crds, args.input.recursive, minor)?;
+    let policies = with_new(policies, versions);
     reporting.check(&policies, judging.has_policies())?;
     let (files, unread) = args.input.open(None)?;
-    let crds = read_crds(&judging.crds, args.input.recursive)?;
     let mut mistakes: Vec<_> = judging.unserved(&policies, &crds)?.into_iter().collect();
     let plurals = Plurals::of(crds);
     let (old_files, more) = files::open(&args.old, args.input.recursive, &[]);
@@ -297,9 +311,16 @@ impl<'d> Bench<'d> {
         };
         let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
         let now = self.args.now.given().or(time).unwrap_or(self.now);
+        let defined = self.policies.defined().get(&subject.resource);
+        let policy = entry.policies.first().map_or("", String::as_str);
+        let has_subresource = subject.subresource == "status";
+        let rehearsal = defined.map(|defined| Rehearsal { defined, policy, has_subresource });
         let review = engine::review(self.policies, subject, !no_mutate, now)
             .map_err(|error| self.mistakes.push(manifest.mistake("", error.to_string())));
-        let Review { findings, patch, .. } = review.ok()?;
+        let Review { mut findings, patch, status, .. } = review.ok()?;
+        findings.extend(rehearsal.iter().flat_map(|rehearsal| {
+            rehearsed(rehearsal, manifest.text, old.map(|old| old.text), status.as_ref())
+        }));
         let mut places = manifest.places();
         let findings = findings.into_iter().map(|found| {
             let place = places.at(&found.field);
@@ -348,6 +369,29 @@ impl<'d> Bench<'d> {
             return None;
         }
         Some(Judged { entry, findings: vec![], patch: vec![] })
+    }
+}
+
+/// What the API server does with a new schema: to a write, if there is a stored object, and otherwise to the object as
+/// a stored one. `status`: as the mutating webhook leaves it.
+fn rehearsed(
+    rehearsal: &Rehearsal<'_>,
+    object: &str,
+    stored: Option<&str>,
+    status: Option<&Value>,
+) -> Vec<Found> {
+    // Both were read before.
+    let object: Value = serde_json::from_str(object).unwrap_or_default();
+    match stored {
+        Some(stored) => rehearsal.write(&object, &serde_json::from_str(stored).unwrap_or_default()),
+        None => {
+            let backfilled = status.map(|status| {
+                let mut object = object.clone();
+                object["status"] = status.clone();
+                object
+            });
+            rehearsal.stored(&object, backfilled.as_ref())
+        }
     }
 }
 

@@ -9,14 +9,13 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::output::{Output, painted, stdout};
-use super::plurals::read_definitions;
+use super::plurals::read_schemas;
 use super::policies::{compile, mistakes_in_selectors};
 use super::report::plural;
 use super::{Outcome, explain, say};
 use statusgate_analysis::lint::{self, Kind, Report};
-use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_cluster::manifests::selectors::left_out;
-use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
+use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 use statusgate_core::schema::NEWEST;
 use statusgate_server::files;
 
@@ -94,15 +93,14 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
     {
         bail!("there is neither a convention nor a policy in these documents");
     }
-    let crds = read_definitions(&args.crds, true, defined)?;
-    let (resources, defined): (Vec<_>, Vec<_>) = crds.into_iter().unzip();
+    let (resources, defined) = read_schemas(&args.crds, true, NEWEST)?;
     if !resources.is_empty() {
         for left_out in left_out(&policies, &resources) {
             say(format_args!("{}", left_out.describe()));
         }
         for mistakes in [
             mistakes_in_selectors(sources, &policies, &resources),
-            policies.mistakes_in_pointers(sources, &defined.concat()),
+            policies.mistakes_in_pointers(sources, &defined),
         ] {
             if !mistakes.is_empty() {
                 return Err(mistakes.into());
@@ -122,13 +120,6 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
     let conventions = names.map(|name| lint::lint(&policies, name)).collect::<Result<_, _>>()?;
     let linted = policies.policies().iter().map(|policy| lint::lint_policy(&policies, policy));
     Ok(Found { conventions, policies: linted.collect() })
-}
-
-/// A custom resource and the versions that its CustomResourceDefinition defines.
-fn defined(resource: CustomResource, text: &str) -> (CustomResource, Vec<Defined>) {
-    // It was read before.
-    let definition = serde_json::from_str(text).unwrap_or_default();
-    (resource, Defined::served(&definition, NEWEST))
 }
 
 fn write(found: &Found, out: &mut impl Write) -> io::Result<()> {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 
 use super::{fail_with, say};
 use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_core::language::plural_of_kind;
-use statusgate_core::policy::PolicySet;
+use statusgate_core::policy::{Defined, PolicySet};
 use statusgate_core::request::Served;
 use statusgate_core::source::{Diagnostic, Identity, Manifests, one_line, reason};
 use statusgate_server::files;
@@ -61,6 +62,37 @@ impl Plurals {
 /// All mistakes, and files without a definition.
 pub(super) fn read_crds(paths: &[PathBuf], recursive: bool) -> anyhow::Result<Vec<CustomResource>> {
     read_definitions(paths, recursive, |resource, _| resource)
+}
+
+/// The same, with their versions as an API server with this minor version treats them.
+pub(super) fn read_schemas(
+    paths: &[PathBuf],
+    recursive: bool,
+    minor: u32,
+) -> anyhow::Result<(Vec<CustomResource>, Vec<Defined>)> {
+    let read = read_definitions(paths, recursive, |resource, text| {
+        (resource, Defined::served(&serde_json::from_str(text).unwrap_or_default(), minor))
+    })?;
+    let (resources, versions): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    Ok((resources, versions.concat()))
+}
+
+/// The policies for an upgrade to these definitions. Says which phases of the new schemas they do not know: whoever
+/// reads the status by them, does not either.
+pub(super) fn with_new(policies: PolicySet, versions: Vec<Defined>) -> PolicySet {
+    for version in &versions {
+        for policy in policies.policies().iter().filter(|policy| version.is_selected(policy)) {
+            let unknown = version.unknown_phases(policy);
+            if !unknown.is_empty() {
+                let (names, convention) = (unknown.join(", "), &policy.convention.name);
+                say(format_args!(
+                    "note: {} has phases that convention {convention} does not know: {names}",
+                    version.name
+                ));
+            }
+        }
+    }
+    policies.with_defined(Arc::new(versions.into_iter().collect()))
 }
 
 /// The same, for callers that also need something of their text.

@@ -8,6 +8,7 @@ use super::{explain, say};
 use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_cluster::manifests::selectors::unserved;
 use statusgate_core::documents::PolicySpec;
+use statusgate_core::engine::REHEARSED;
 use statusgate_core::policy::{Diagnostics, Policy, PolicySet, Source};
 use statusgate_server::NO_POLICY;
 use statusgate_server::files;
@@ -82,5 +83,6 @@ pub(super) fn mistakes_in_selectors(
 /// The ids of all rules that judge.
 pub(super) fn rule_ids(policies: &PolicySet) -> Vec<String> {
     let rules = policies.policies().iter().flat_map(Policy::rules);
-    rules.map(|(id, _)| id.to_string()).collect()
+    let rehearsed = REHEARSED.iter().filter(|_| !policies.defined().is_empty());
+    rules.map(|(id, _)| id.to_string()).chain(rehearsed.map(ToString::to_string)).collect()
 }

@@ -3,6 +3,7 @@
 mod input;
 mod output;
 mod recordings;
+mod upgrade;
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};

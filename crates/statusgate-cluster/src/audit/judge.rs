@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::super::identity::read_object;
 use super::super::{Target, object_path};
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::{
-    Action, Found, Health, PatchFailed, decide, newest_transition, phase_of, review,
+    Action, Found, Health, PatchFailed, Rehearsal, decide, newest_transition, phase_of, review,
 };
 use statusgate_core::kstatus::compute;
 use statusgate_core::model::{
@@ -119,6 +120,9 @@ impl<'p> Judge<'p> {
                 return Ok(Judged { states: Vec::new(), broken, ..judged });
             }
         };
+        for found in self.rehearse(target, text, verdict.status.as_ref())? {
+            self.file(found, now.as_second(), &mut judged);
+        }
         for mut found in findings {
             // Count it for each policy that reports it.
             for (policy, action) in std::mem::take(&mut found.others) {
@@ -127,6 +131,29 @@ impl<'p> Judge<'p> {
             self.file(found, now.as_second(), &mut judged);
         }
         Ok(judged)
+    }
+
+    /// What a new schema, if there is one, does to a stored object. `status`: as backfill leaves it.
+    fn rehearse(
+        &self,
+        target: &Target,
+        text: &str,
+        status: Option<&Json<'_>>,
+    ) -> Result<Vec<Found>, serde_json::Error> {
+        let resource = Resource::new(&target.group, &target.version, &target.plural);
+        let policy = target.policies.first().and_then(|index| self.policies.get(*index));
+        let (Some(defined), Some(policy)) = (self.policies.defined().get(&resource), policy) else {
+            return Ok(Vec::new());
+        };
+        let stored: Value = serde_json::from_str(text)?;
+        let backfilled = status.map(|status| {
+            let mut object = stored.clone();
+            object["status"] = status.to_value();
+            object
+        });
+        let has_subresource = target.status_subresource;
+        let rehearsal = Rehearsal { defined, policy: &policy.name, has_subresource };
+        Ok(rehearsal.stored(&stored, backfilled.as_ref()))
     }
 
     /// Adds a finding to the result of its policy.

@@ -109,6 +109,19 @@ impl Cause {
             Self::Forbidden => "FieldValueForbidden",
         }
     }
+
+    /// The cause with this `reason`; `Invalid` for others.
+    pub fn of_reason(reason: &str) -> Self {
+        let known = [
+            Self::Required,
+            Self::TypeInvalid,
+            Self::NotSupported,
+            Self::Duplicate,
+            Self::TooLong,
+            Self::Forbidden,
+        ];
+        known.into_iter().find(|cause| cause.reason() == reason).unwrap_or(Self::Invalid)
+    }
 }
 
 impl serde::Serialize for Cause {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Diagnostics, Misfit, Policy, PolicySet, Source};
 use crate::model::{Pointer, Resource};
-use crate::schema::Schema;
+use crate::schema::{FieldSchema, Schema};
 use crate::source::Manifests;
 
 /// A version of a custom resource, and its schema.
@@ -52,6 +52,16 @@ impl Defined {
                 && rule.api_versions.iter().any(|glob| glob.matches(&self.version))
                 && rule.resources.iter().any(|glob| glob.matches(&self.plural))
         })
+    }
+
+    /// The phases that its schema lists and the convention of a policy does not know.
+    pub fn unknown_phases(&self, policy: &Policy) -> Vec<&str> {
+        let Some(rules) = &policy.convention.phase else { return Vec::new() };
+        let FieldSchema::Declared(node) = self.schema.at(rules.path.tokens()) else {
+            return Vec::new();
+        };
+        let names = node.members().iter().filter_map(Value::as_str);
+        names.filter(|name| !name.is_empty() && rules.find(name).is_none()).collect()
     }
 
     /// The fields that the webhook sets or removes in its objects.

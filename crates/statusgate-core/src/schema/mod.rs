@@ -55,6 +55,12 @@ use crate::model::Pointer;
 /// The newest minor version of Kubernetes that this was compared with.
 pub const NEWEST: u32 = 36;
 
+/// The minor version of `v1.33.2` or `1.33`; of another text, the newest.
+pub fn minor_of(version: &str) -> u32 {
+    let minor = version.split(['.', '-', '+']).nth(1);
+    minor.and_then(|minor| minor.parse().ok()).unwrap_or(NEWEST)
+}
+
 /// From this minor version, rules are evaluated by default.
 const RULES: u32 = 25;
 

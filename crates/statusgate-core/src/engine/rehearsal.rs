@@ -1,0 +1,198 @@
+//! What a schema does to stored objects, and to writes that were recorded under another one: the rehearsal of an
+//! upgrade of a CustomResourceDefinition.
+
+use serde_json::Value;
+
+use super::{Action, Cause, Found};
+use crate::policy::Defined;
+use crate::schema::{self, Endpoint, Origin, Outcome, Sender, Verdict, Write};
+
+/// The rule of an object that no write may leave as it is.
+const EVERY_WRITE: &str = "crd/every-write";
+/// The rule of a value that stays, but that no write may touch.
+const NEXT_CHANGE: &str = "crd/next-change";
+/// The rule of a recorded write.
+const WRITE: &str = "crd/write";
+
+/// The ids of these rules.
+pub const REHEARSED: [&str; 3] = [EVERY_WRITE, NEXT_CHANGE, WRITE];
+
+/// A stored object under a new schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Rehearsal<'r> {
+    /// The new schema.
+    pub defined: &'r Defined,
+    /// A policy that selects the object, for the findings.
+    pub policy: &'r str,
+    /// Whether the status is written through `/status`.
+    pub has_subresource: bool,
+}
+
+impl Rehearsal<'_> {
+    /// What happens to writes of a stored object. `backfilled`: the object as backfill leaves it, if that writes it.
+    pub fn stored(&self, stored: &Value, backfilled: Option<&Value>) -> Vec<Found> {
+        let old = match self.defined.schema.read(stored, Origin::This) {
+            Ok(old) => old,
+            Err(verdict) => {
+                let causes = rejected(verdict).into_iter();
+                return causes
+                    .map(|cause| self.found(EVERY_WRITE, "it cannot even be read", &cause))
+                    .collect();
+            }
+        };
+        let mut findings = Vec::new();
+        let main = self.judge(&old, &old, Sender::Client, Endpoint::Main);
+        let mut every = rejected(main.verdict);
+        for cause in &every {
+            findings.push(self.found(
+                EVERY_WRITE,
+                "every write is rejected, also of metadata",
+                cause,
+            ));
+        }
+        let (endpoint, mut forgiven) = (self.endpoint(), main.forgiven);
+        if endpoint == Endpoint::Status {
+            let status = self.judge(&old, &old, Sender::Client, endpoint);
+            let mut of_status = rejected(status.verdict);
+            of_status.retain(|cause| !every.contains(cause));
+            (every, forgiven) = (of_status, status.forgiven);
+        } else {
+            every.clear();
+        }
+        let left = backfilled.map(|object| self.judge(object, &old, Sender::Webhook, endpoint));
+        let left = left.map(|outcome| [rejected(outcome.verdict), outcome.forgiven].concat());
+        for (rule, what, causes) in [
+            (EVERY_WRITE, "every write of the status is rejected", every),
+            (NEXT_CHANGE, "a write that changes it or its list is rejected", forgiven),
+        ] {
+            for cause in causes.iter().filter(|cause| cause.field.starts_with("status")) {
+                let is_repaired = left.as_ref().is_some_and(|left| !left.contains(cause));
+                let what = format!(
+                    "{what}{}",
+                    if is_repaired { " until backfill repairs it" } else { "" }
+                );
+                findings.push(self.found(rule, &what, cause));
+            }
+        }
+        findings
+    }
+
+    /// What happens to a recorded write.
+    pub fn write(&self, object: &Value, stored: &Value) -> Vec<Found> {
+        let Ok(old) = self.defined.schema.read(stored, Origin::This) else { return Vec::new() };
+        let causes = rejected(self.judge(object, &old, Sender::Client, self.endpoint()).verdict);
+        causes.iter().map(|cause| self.found(WRITE, "this write is rejected", cause)).collect()
+    }
+
+    const fn endpoint(&self) -> Endpoint {
+        if self.has_subresource { Endpoint::Status } else { Endpoint::Main }
+    }
+
+    fn judge(&self, object: &Value, old: &Value, sender: Sender, endpoint: Endpoint) -> Outcome {
+        self.defined.schema.judge(&Write { object, old: Some(old), sender, endpoint })
+    }
+
+    fn found(&self, rule: &str, what: &str, cause: &schema::Cause) -> Found {
+        Found {
+            policy: self.policy.to_owned(),
+            rule: rule.to_owned(),
+            action: if rule == NEXT_CHANGE { Action::Warn } else { Action::Deny },
+            field: cause.field.clone(),
+            cause: Cause::of_reason(cause.reason),
+            message: format!("with the schema of {}, {what}: {}", self.defined.name, cause.message),
+            others: Vec::new(),
+        }
+    }
+}
+
+/// The causes of a rejection. What is not proven is none.
+fn rejected(verdict: Verdict) -> Vec<schema::Cause> {
+    if let Verdict::Rejected(causes) = verdict { causes } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The rules and fields of the findings about a stored status, with a schema of its properties.
+    fn found(minor: u32, status: Value, stored: Value, backfilled: Option<Value>) -> Vec<String> {
+        let definition = json!({"spec": {"group": "a.io", "names": {"plural": "things"}, "versions": [{"name": "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}}}]}});
+        let defined = Defined::served(&definition, minor).remove(0);
+        let rehearsal = Rehearsal { defined: &defined, policy: "p", has_subresource: true };
+        let object = |status: Value| json!({"apiVersion": "a.io/v1", "kind": "Thing", "metadata": {"name": "x"}, "status": status});
+        let backfilled = backfilled.map(object);
+        let found = rehearsal.stored(&object(stored), backfilled.as_ref());
+        let found = found.into_iter().map(|found| {
+            let heals = if found.message.contains("until backfill") { " healed" } else { "" };
+            format!("{} {}{heals}", found.rule, found.field)
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn a_kept_value_passes_from_1_33_on_and_backfill_heals_what_it_replaces() {
+        let phase = json!({"type": "object", "properties": {"phase": {"type": "string", "enum": ["Ready"]}}});
+        let stored = json!({"phase": "Old"});
+        let kept = ["crd/next-change status.phase"];
+        assert_eq!(found(36, phase.clone(), stored.clone(), None), kept);
+        assert_eq!(
+            found(32, phase.clone(), stored.clone(), None),
+            ["crd/every-write status.phase"]
+        );
+        assert_eq!(
+            found(29, phase.clone(), stored.clone(), None),
+            ["crd/every-write status.phase"],
+            "before 1.30, writes of metadata fail, too"
+        );
+        let healed = Some(json!({"phase": "Ready"}));
+        assert_eq!(
+            found(36, phase.clone(), stored, healed),
+            ["crd/next-change status.phase healed"]
+        );
+        assert_eq!(found(36, phase, json!({"phase": "Ready"}), None), [""; 0]);
+    }
+
+    #[test]
+    fn a_new_required_member_needs_backfill_unless_it_has_a_default() {
+        let with = |id: Value| json!({"type": "object", "required": ["id"], "properties": {"id": id, "phase": {"type": "string"}}});
+        let (stored, text) = (json!({"phase": "Up"}), json!({"type": "string"}));
+        let healed = Some(json!({"phase": "Up", "id": "1"}));
+        assert_eq!(
+            found(36, with(text.clone()), stored.clone(), healed),
+            ["crd/next-change status.id healed"]
+        );
+        assert_eq!(
+            found(36, with(json!({"type": "string", "default": "0"})), stored, None),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn what_is_never_forgiven_fails_every_write() {
+        let list = json!({"type": "object", "properties": {"conditions": {"type": "array",
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type", "scope"],
+            "items": {"type": "object", "required": ["type", "scope"], "properties": {"type": {"type": "string"}, "scope": {"type": "string"}}}}}});
+        let found = found(36, list, json!({"conditions": [{"type": "Ready"}]}), None);
+        assert!(found.iter().any(|found| found.starts_with("crd/every-write")), "{found:?}");
+    }
+
+    #[test]
+    fn a_recorded_write_is_judged_with_the_object_that_was_stored() {
+        let definition = json!({"spec": {"group": "a.io", "names": {"plural": "things"}, "versions": [{"name": "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": {"type": "object",
+            "properties": {"phase": {"type": "string", "enum": ["Ready"]}, "code": {"type": "integer"}}}}}}}]}});
+        let defined = Defined::served(&definition, 36).remove(0);
+        let rehearsal = Rehearsal { defined: &defined, policy: "p", has_subresource: true };
+        let object = |status: Value| json!({"metadata": {"name": "x"}, "status": status});
+        let stored = object(json!({"phase": "Old", "code": 1}));
+        assert!(rehearsal.write(&object(json!({"phase": "Old", "code": 2})), &stored).is_empty());
+        let found = rehearsal.write(&object(json!({"phase": "New"})), &stored);
+        assert_eq!(
+            (&*found[0].rule, found[0].action, found[0].cause),
+            ("crd/write", Action::Deny, Cause::NotSupported)
+        );
+    }
+}
