@@ -41,3 +41,4 @@ mod two_step_writers;
 mod value_ratchet;
 #[path = "../support/wire.rs"]
 mod wire;
+mod withheld;

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::model::{Json, Object, Pointer, Subject, same_instant};
 use crate::policy::convention::{Backfill, PhaseRules, PhaseValue, Since};
-use crate::policy::{Action, Policy, Selected, Step};
+use crate::policy::{Action, Id, Policy, Selected, Step};
+use crate::schema::Refusal;
 
 use super::agreement::{self, Choice, choose};
 use super::because::quoted;
@@ -30,29 +31,44 @@ pub(super) fn mutate<'p, 'a: 'p>(
     now: i64,
     repairs_stored: bool,
 ) -> Verdict<'p> {
-    let verdict = Verdict::default();
     // The validating webhook rejects a status that is not an object.
     if !matches!(object.status, None | Some(Json::Null | Json::Object(_))) {
-        return verdict;
+        return Verdict::default();
     }
-    let (changed, in_lists, operations) = (None, Cell::new(0), Vec::new());
-    let mut run = Run {
-        selected,
-        subject,
-        now,
-        repairs_stored,
-        base: object,
-        changed,
-        in_lists,
-        operations,
-        verdict,
-    };
-    run.restore();
-    run.settle();
-    let status = run.changed.and_then(|object| object.status);
-    let patch = Some(Patch(run.operations)).filter(|patch| !patch.is_empty());
-    Verdict { status, patch, ..run.verdict }
+    let (mut withheld, mut refused) = (Vec::new(), Vec::new());
+    loop {
+        let mut run = Run {
+            selected,
+            subject,
+            now,
+            repairs_stored,
+            base: object,
+            withheld: &withheld,
+            changed: None,
+            in_lists: Cell::new(0),
+            operations: Vec::new(),
+            origins: Vec::new(),
+            verdict: Verdict::default(),
+        };
+        run.restore();
+        let restored = run.operations.len();
+        run.settle();
+        // Together, changes may be valid that alone are not, so they are checked at the end. Each round withholds at
+        // least one step.
+        if let Some((policy, Refusal { place, cause, .. })) = run.refusal(restored) {
+            let is_last = withheld.len() >= selected.steps().count();
+            withheld.push(if is_last { STATUS.to_owned() } else { place });
+            refused.push((policy, cause));
+            continue;
+        }
+        let status = run.changed.and_then(|object| object.status);
+        let patch = Some(Patch(run.operations)).filter(|patch| !patch.is_empty());
+        return Verdict { status, patch, refused, ..run.verdict };
+    }
 }
+
+/// The place of every change.
+const STATUS: &str = "/status";
 
 /// Whether a patch applies to its object. Otherwise the API server returns status 500 to the user, even
 /// with `failurePolicy: Ignore`.
@@ -81,12 +97,16 @@ struct Run<'r, 'p, 'a> {
     now: i64,
     repairs_stored: bool,
     base: &'r Object<'a>,
+    /// The places at and below which nothing is changed: the schema rejects that.
+    withheld: &'r [String],
     /// The object with the changes so far.
     changed: Option<Object<'a>>,
     /// The bytes of text that were added to lists.
     in_lists: Cell<usize>,
     /// The patch that results in the changed status.
     operations: Vec<PatchOperation>,
+    /// The policies of these changes: each with the number of changes up to and with its own.
+    origins: Vec<(usize, &'p Id)>,
     verdict: Verdict<'p>,
 }
 
@@ -191,40 +211,42 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let mut draft = Draft::new(self.object(), &self.in_lists);
         let (convention, subject) = (&policy.convention, self.subject);
         Defaults { convention, facts: &facts, subject }.set(default, &mut draft);
-        let Some(finished) = draft.finish() else { return false };
+        let Some(finished) = draft.finish().filter(|(_, changes)| !self.withholds(changes)) else {
+            return false;
+        };
         let next = self.object().with_status(Some(finished.0));
         self.verdict.withheld.retain(|name| *name != default.name);
         if self.contradicts(&next) {
             self.verdict.withheld.push(&default.name);
             return false;
         }
-        if self.is_refused(policy, next.status.as_ref(), &finished.1) {
-            return false;
-        }
         self.operations.extend(finished.1);
+        self.origins.push((self.operations.len(), &policy.name));
         self.verdict.changes.push((&policy.name, Change::Default));
         self.changed = Some(next);
         true
     }
 
-    /// Whether the API server would reject the write because of these changes. The writer would then get an error about
-    /// a value that it never sent.
-    fn is_refused(
-        &mut self,
-        policy: &'p Policy,
-        status: Option<&Json<'_>>,
-        changes: &[PatchOperation],
-    ) -> bool {
-        let refused = self
-            .selected
-            .defined(self.subject)
-            .and_then(|defined| defined.schema.refuses(changes, status?));
-        let Some(cause) = refused else { return false };
-        let refused = (&policy.name, cause);
-        if !self.verdict.refused.contains(&refused) {
-            self.verdict.refused.push(refused);
-        }
-        true
+    /// Whether some of these changes are withheld.
+    fn withholds(&self, changes: &[PatchOperation]) -> bool {
+        changes.iter().any(|change| {
+            let path = change.path().as_str();
+            self.withheld.iter().any(|place| {
+                path.strip_prefix(&**place)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        })
+    }
+
+    /// The first change, apart from restored fields, for which the API server would reject the write, and its policy. The
+    /// writer would get an error about a value that it never sent.
+    fn refusal(&self, restored: usize) -> Option<(&'p Id, Refusal)> {
+        let changes = self.operations.get(restored..).filter(|changes| !changes.is_empty())?;
+        let defined = self.selected.defined(self.subject)?;
+        let refusal = defined.schema.refuses(changes, self.object().status.as_ref()?)?;
+        let mut origins = self.origins.iter();
+        let (_, policy) = origins.find(|(end, _)| *end > restored + refusal.change)?;
+        Some((policy, refusal))
     }
 
     /// Whether the change to `next` contradicts the phase, or makes a rule reject it.
@@ -280,15 +302,14 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         };
         self.keep_time(rules, &facts, (phase, origin), &mut draft);
         let finished = draft.finish();
-        if let Some((status, changes)) = &finished
-            && self.is_refused(policy, Some(status), changes)
-        {
+        if finished.as_ref().is_some_and(|(_, changes)| self.withholds(changes)) {
             return false;
         }
         self.verdict.findings.extend(finding);
         let changed = finished.is_some();
         self.verdict.changes.extend(changed.then_some((&policy.name, change)));
         self.take(finished);
+        self.origins.push((self.operations.len(), &policy.name));
         changed
     }
 

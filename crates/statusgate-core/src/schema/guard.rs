@@ -4,6 +4,7 @@
 //! its place rejects, and an object or list around it that is invalid, for example because it lacks a member that a newer
 //! schema requires. The API server forgives such a fault only as long as nothing in that object changes.
 
+use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use serde_json::Value;
 
@@ -17,6 +18,17 @@ use crate::model::{Json, Pointer};
 /// more memory than its review.
 const MAX_COPIED: usize = 10_000;
 
+/// A change that the API server rejects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which of the changes.
+    pub change: usize,
+    /// The pointer of what is invalid: the field itself, or an object or a list around it.
+    pub place: String,
+    /// Why.
+    pub cause: Cause,
+}
+
 impl Schema {
     /// The same schema without the fields beside these: it takes little memory.
     #[must_use]
@@ -25,33 +37,54 @@ impl Schema {
         Self { root: self.root.around(&paths).into(), minor: self.minor, scale: None }
     }
 
-    /// Why the API server rejects a status because of these changes, if that is certain. `status` has them.
-    pub fn refuses(&self, changes: &[PatchOperation], status: &Json<'_>) -> Option<Cause> {
-        changes.iter().find_map(|change| {
+    /// The first of these changes for which the API server rejects a status, if that is certain. `status` has all of them.
+    pub fn refuses(&self, changes: &[PatchOperation], status: &Json<'_>) -> Option<Refusal> {
+        changes.iter().enumerate().find_map(|(change, operation)| {
             let tokens: Vec<String> =
-                change.path().tokens().map(|token| token.decoded().into_owned()).collect();
-            let value = match change {
-                PatchOperation::Add(AddOperation { value, .. })
-                | PatchOperation::Replace(ReplaceOperation { value, .. }) => Some(value),
-                _ => None,
-            };
-            self.refuses_around(&tokens, status).or_else(|| {
-                match self.accepts(&Pointer::from_tokens(tokens), value?) {
-                    Verdict::Rejected(causes) => causes.into_iter().next(),
-                    Verdict::Accepted | Verdict::NotProven(_) => None,
-                }
-            })
+                operation.path().tokens().map(|token| token.decoded().into_owned()).collect();
+            let (depth, cause) = self.refuses_around(&tokens, status).or_else(|| {
+                Some((tokens.len(), self.refuses_value(operation, &tokens, status)?))
+            })?;
+            let place = PointerBuf::from_tokens(&tokens[..depth]).to_string();
+            Some(Refusal { change, place, cause })
         })
     }
 
-    /// What is wrong with an object or a list around a field of a status.
-    fn refuses_around(&self, tokens: &[String], status: &Json<'_>) -> Option<Cause> {
+    /// What is wrong with an object or a list around a field of a status, and its depth.
+    fn refuses_around(&self, tokens: &[String], status: &Json<'_>) -> Option<(usize, Cause)> {
         (1..tokens.len()).find_map(|depth| {
             let FieldSchema::Declared(node) = self.at(&tokens[..depth]) else { return None };
             let field = tokens[..depth].join(".");
             let path = Path::Root { field: &field, name: &field };
-            node.own_fault(status.at(&tokens[1..depth])?, &path)
+            Some((depth, node.own_fault(status.at(&tokens[1..depth])?, &path)?))
         })
+    }
+
+    /// What is wrong with a value that was set.
+    fn refuses_value(
+        &self,
+        operation: &PatchOperation,
+        tokens: &[String],
+        status: &Json<'_>,
+    ) -> Option<Cause> {
+        let (PatchOperation::Add(AddOperation { value, .. })
+        | PatchOperation::Replace(ReplaceOperation { value, .. })) = operation
+        else {
+            return None;
+        };
+        // A stored status that is restored replaces the written one.
+        if tokens.len() == 1 && !matches!(operation, PatchOperation::Add(_)) {
+            return None;
+        }
+        // Later changes may have added to a parent that was created.
+        let value = match value {
+            Value::Object(_) => status.at(tokens.get(1..)?)?.to_value(),
+            value => value.clone(),
+        };
+        match self.accepts(&Pointer::from_tokens(tokens.to_vec()), &value) {
+            Verdict::Rejected(causes) => causes.into_iter().next(),
+            Verdict::Accepted | Verdict::NotProven(_) => None,
+        }
     }
 }
 
@@ -131,7 +164,7 @@ mod tests {
         let text = patched["status"].to_string();
         let patched = Json::parse(&text).unwrap();
         let of = |schema: &Schema| {
-            let cause = schema.refuses(std::slice::from_ref(&change), &patched)?;
+            let Refusal { cause, .. } = schema.refuses(std::slice::from_ref(&change), &patched)?;
             Some(format!("{}: {}", cause.field, cause.message))
         };
         assert_eq!(of(&whole), of(&narrow), "the schema around the field decides the same");

@@ -41,6 +41,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub use cause::Cause;
+pub use guard::Refusal;
 pub use node::{ListType, Node};
 pub use verdict::{Outcome, Verdict};
 pub use write::{Endpoint, Origin, Sender, Write};
