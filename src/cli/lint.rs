@@ -98,6 +98,16 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
         for left_out in left_out(&policies, &resources) {
             say(format_args!("{}", left_out.describe()));
         }
+        for version in &defined {
+            for policy in policies.policies().iter().filter(|policy| version.is_selected(policy)) {
+                for list in version.lists_without_key(policy) {
+                    say(format_args!(
+                        "note: {list} of {} is no list of type map with the key type: an apply of one condition replaces all",
+                        version.name
+                    ));
+                }
+            }
+        }
         for mistakes in [
             mistakes_in_selectors(sources, &policies, &resources),
             policies.mistakes_in_pointers(sources, &defined),

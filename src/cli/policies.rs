@@ -6,6 +6,7 @@ use anyhow::bail;
 
 use super::{explain, say};
 use statusgate_cluster::manifests::resource::CustomResource;
+use statusgate_cluster::manifests::rules::{Reason, RuleGap, gaps};
 use statusgate_cluster::manifests::selectors::unserved;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::REHEARSED;
@@ -77,7 +78,15 @@ pub(super) fn mistakes_in_selectors(
         mistake.help = found.help;
         Some(mistake)
     });
-    Diagnostics::new(sources, mistakes.collect())
+    let gaps = gaps(policies, crds).into_iter().filter_map(|RuleGap { policy, resource, place, reason }| {
+        let Reason::WrongSubresource { served } = reason else { return None };
+        let has = if served { "has a" } else { "has no" };
+        let message = format!("the CustomResourceDefinition of {resource} {has} status subresource: no write is judged");
+        let mut mistake = PolicySet::mistake_in_selector(sources, &policy, place, message)?;
+        mistake.help = Some(format!("set statusSubresource: {served}"));
+        Some(mistake)
+    });
+    Diagnostics::new(sources, mistakes.chain(gaps).collect())
 }
 
 /// The ids of all rules that judge.

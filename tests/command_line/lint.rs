@@ -112,7 +112,7 @@ fn what_a_policy_selects_must_exist_in_the_crds() {
     };
     let crd = write(
         "crd.yaml",
-        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: example.com, names: {kind: Mouse, plural: mice}, versions: [{name: v1, served: true}]}\n",
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: example.com, names: {kind: Mouse, plural: mice}, versions: [{name: v1, served: true, subresources: {status: {}}}]}\n",
     );
     let (right, wrong) =
         (write("right.yaml", &policy("mice")), write("wrong.yaml", &policy("mise")));
@@ -126,6 +126,54 @@ fn what_a_policy_selects_must_exist_in_the_crds() {
     assert!(out.ends_with("help: did you mean \"mice\"?\n"), "{out}");
     let (code, _, err) = run(&[&wrong, "--crds", &wrong]);
     assert_eq!((code, err.as_str()), (Some(2), "--crds names no CustomResourceDefinition\n"));
+}
+
+#[test]
+fn a_policy_is_compared_with_the_subresource_the_list_and_the_required_members_of_its_crd() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let lint = |subresources: &str, list: &str, backfill: &str| {
+        let crd = format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: things.a.io}}\nspec: {{group: a.io, \
+             names: {{plural: things, kind: Thing}}, scope: Namespaced, versions: [{{name: v1, served: true, storage: true, \
+             subresources: {{{subresources}}}, schema: {{openAPIV3Schema: {{type: object, properties: {{status: {{type: object, properties: {{\
+             billing: {{type: object, required: [plan, tier], properties: {{plan: {{type: string}}, tier: {{type: string}}}}}}, \
+             conditions: {{type: array, {list}items: {{type: object, properties: {{type: {{type: string}}}}}}}}}}}}}}}}}}}}]}}\n"
+        );
+        let policy = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: kstatus\n  \
+             resources: [{{apiGroups: [a.io], apiVersions: [v1], resources: [things]}}]\n  backfill: [{backfill}]\n"
+        );
+        run(&[&write("p.yaml", &policy), "--crds", &write("crd.yaml", &crd)])
+    };
+    let map = "x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type], ";
+    let plan = "{path: /status/billing/plan, value: a}";
+    let both = format!("{plan}, {{path: /status/billing/tier, value: b}}");
+    assert_eq!(
+        lint("status: {}", map, &both),
+        (Some(0), lint("status: {}", map, &both).1, String::new())
+    );
+
+    let (code, out, _) = lint("", map, &both);
+    assert_eq!(code, Some(1), "{out}");
+    let said = "error: the CustomResourceDefinition of things.a.io has no status subresource: no write is judged\n";
+    assert!(
+        out.starts_with(said) && out.ends_with("help: set statusSubresource: false\n"),
+        "{out}"
+    );
+    let (code, out, _) = lint("status: {}", map, plan);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(
+        out.contains("the API server rejects status.billing without status.billing.tier"),
+        "{out}"
+    );
+    let (code, _, err) = lint("status: {}", "", &both);
+    let note = "note: status.conditions of things.a.io v1 is no list of type map with the key type: an apply of one condition replaces all\n";
+    assert_eq!((code, err.as_str()), (Some(0), note));
 }
 
 #[test]

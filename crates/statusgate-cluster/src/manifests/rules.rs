@@ -32,6 +32,8 @@ pub struct RuleGap {
     pub policy: String,
     /// `widgets.example.org`.
     pub resource: String,
+    /// Where in the policy's `resources`: the entry, the list, the item.
+    pub place: (usize, &'static str, usize),
     /// Why there is no rule.
     pub reason: Reason,
 }
@@ -146,8 +148,9 @@ pub fn rules(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleWith
 pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleGap> {
     let mut gaps = Vec::new();
     for (index, policy) in (0..).zip(policies.policies()) {
-        for rule in &policy.resources {
-            for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
+        for (entry, rule) in policy.resources.iter().enumerate() {
+            for (item, glob) in rule.resources.iter().enumerate() {
+                let Some(plural) = glob.exact() else { continue };
                 let matching = judged(resources).filter(|resource| {
                     resource.plural == plural
                         && rule.api_groups.iter().any(|glob| glob.matches(&resource.group))
@@ -176,9 +179,12 @@ pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleGap> 
                     (None, None | Some("")) => plural.to_owned(),
                     (None, Some(group)) => format!("{plural}.{group}"),
                 };
-                let gap = RuleGap { policy: policy.name.to_string(), resource, reason };
-                if !gaps.contains(&gap) {
-                    gaps.push(gap);
+                let policy = policy.name.to_string();
+                let place = (entry, "resources", item);
+                // Two entries may name it.
+                let mut known = gaps.iter().filter(|gap: &&RuleGap| gap.policy == policy);
+                if !known.any(|gap| gap.resource == resource && gap.reason == reason) {
+                    gaps.push(RuleGap { policy, resource, place, reason });
                 }
             }
         }

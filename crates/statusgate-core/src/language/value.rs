@@ -108,6 +108,21 @@ impl Word for Value {
                         atLeast or atMost";
             checker.error(&message, Some(help));
         }
+        if let Reference::Field(path) | Reference::OldField(path) = &self.reference
+            && path.in_metadata().is_some()
+        {
+            for (key, values) in [("is", &self.is), ("isNot", &self.is_not)] {
+                if values
+                    .iter()
+                    .flat_map(|values| values.iter())
+                    .any(|value| !value.value().is_string())
+                {
+                    checker.at(Segment::Key(key), |checker| {
+                        checker.error("labels and annotations are texts", Some("put it in quotes"));
+                    });
+                }
+            }
+        }
         let tests_write = [self.changed, self.decreased, self.future, self.past];
         let is_old = matches!(self.reference, Reference::OldField(_) | Reference::OldMember(_));
         if is_old || tests_write.iter().any(Option::is_some) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Diagnostics, Misfit, Policy, PolicySet, Source};
 use crate::model::{Pointer, Resource};
-use crate::schema::{FieldSchema, Schema};
+use crate::schema::{FieldSchema, ListType, Node, Schema};
 use crate::source::Manifests;
 
 /// A version of a custom resource, and its schema.
@@ -52,6 +52,20 @@ impl Defined {
                 && rule.api_versions.iter().any(|glob| glob.matches(&self.version))
                 && rule.resources.iter().any(|glob| glob.matches(&self.plural))
         })
+    }
+
+    /// The lists of conditions of a policy that are no maps with the key `type`: an apply of one condition replaces
+    /// all of them.
+    pub fn lists_without_key<'p>(&self, policy: &'p Policy) -> Vec<&'p str> {
+        let lists = policy.convention.conditions.iter().map(|list| &list.path);
+        let lists = lists.filter(|path| match self.schema.at(path.tokens()) {
+            FieldSchema::Declared(Node { list: ListType::Map(keys), .. }) => {
+                !keys.iter().any(|key| **key == *"type")
+            }
+            FieldSchema::Declared(node) => node.items.is_some(),
+            FieldSchema::Free | FieldSchema::Pruned => false,
+        });
+        lists.map(|path| path.field()).collect()
     }
 
     /// The phases that its schema lists and the convention of a policy does not know.

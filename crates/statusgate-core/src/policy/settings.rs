@@ -1,13 +1,13 @@
 //! The values that the mutating webhook and backfill set by a policy, compared with a schema.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Policy;
 use super::convention::{Backfill, Filling, ValueSource};
 use crate::documents::{CopySource, Origin};
 use crate::language::{AnyWord, Predicate};
 use crate::model::{Pointer, Resource};
-use crate::schema::{FieldSchema, Schema, Verdict};
+use crate::schema::{FieldSchema, REQUIRED, Schema, Verdict};
 
 /// A field that a policy sets and a schema does not store.
 #[derive(Clone, Debug)]
@@ -23,7 +23,9 @@ pub struct Misfit {
 impl Policy {
     /// The fields of a resource that this policy sets and an API server with this schema prunes or rejects.
     pub fn misfits(&self, resource: &Resource<'_>, schema: &Schema) -> Vec<Misfit> {
-        let settings = settings(self, Some(resource)).into_iter();
+        let settings = settings(self, Some(resource));
+        let incomplete = incomplete(&settings, schema);
+        let settings = settings.into_iter();
         // A kind without a list has no elements, so nothing is set.
         let settings = settings.filter(|setting| {
             let list = setting.in_list.as_ref();
@@ -31,6 +33,7 @@ impl Policy {
         });
         settings
             .filter_map(|Setting { field, values, .. }| mismatch(schema, &field, &values))
+            .chain(incomplete)
             .collect()
     }
 
@@ -108,6 +111,39 @@ impl Backfill {
             _ => true,
         })
     }
+}
+
+/// The objects below the status that the webhook creates, without a member that the schema requires.
+fn incomplete(settings: &[Setting], schema: &Schema) -> Vec<Misfit> {
+    let mut created = json!({});
+    for Setting { field, values, in_list } in settings {
+        let below = field.below_status();
+        if let (Some(value), None, [_, _, ..]) = (values.first(), in_list, below)
+            && !field.may_have_index()
+        {
+            let mut place = &mut created;
+            for name in below {
+                // A name of a text would panic: one default is the parent of the other.
+                if !matches!(place, Value::Null | Value::Object(_)) {
+                    break;
+                }
+                place = &mut place[name];
+            }
+            *place = value.clone();
+        }
+    }
+    let objects = created.as_object().into_iter().flatten();
+    let found = objects.filter_map(|(name, value)| {
+        let field = Pointer::from_tokens(vec!["status".to_owned(), name.clone()]);
+        let Verdict::Rejected(causes) = schema.accepts(&field, value) else { return None };
+        let missing = causes.iter().find(|cause| cause.reason == REQUIRED)?;
+        Some(Misfit {
+            is_pruned: false,
+            message: format!("the API server rejects {} without {}", field.field(), missing.field),
+            help: format!("add a default for {}, before the others of this object", missing.field),
+        })
+    });
+    found.collect()
 }
 
 fn values_of(sources: &[ValueSource]) -> Vec<Value> {

@@ -51,7 +51,7 @@ impl Cause {
     }
 
     pub(super) fn required(field: String) -> Self {
-        Self::new(field, "FieldValueRequired", "Required value")
+        Self::new(field, REQUIRED, "Required value")
     }
 
     pub(super) fn too_long(field: String, most: i64) -> Self {
@@ -73,6 +73,9 @@ impl Cause {
 
 /// The reason of most causes.
 pub(super) const INVALID: &str = "FieldValueInvalid";
+
+/// The reason of a missing member.
+pub const REQUIRED: &str = "FieldValueRequired";
 
 /// A value as in the messages of apimachinery's `field.Error`.
 fn printed(value: &Value) -> String {

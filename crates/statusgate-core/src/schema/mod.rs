@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-pub use cause::Cause;
+pub use cause::{Cause, REQUIRED};
 pub use guard::Refusal;
 pub use node::{ListType, Node};
 pub use verdict::{Outcome, Verdict};
