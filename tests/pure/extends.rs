@@ -11,7 +11,7 @@ const BASE: &str = "{phase: {path: /status/phase, default: Unknown, transitionTi
      reason: {path: /status/reason}, moves: {from: {Ready: [Down], Down: [Ready]}, anyTo: [Unknown]}, \
      values: [{phase: [Ready, Up], id: good, necessary: {condition: Ready, is: 'True'}, reasons: [Good]}, {phase: Down}, {phase: Unknown}]}, \
      conditions: [{path: /status/conditions, maxItems: 9, members: {reason: [{type: string}, {id: long, maxLength: 9}]}, \
-     types: {Ready: {reasons: {Good: 'True'}}}, transitionTime: {member: time, mustMoveOn: [status], mayMoveOn: [status]}, \
+     types: {Ready: {reasons: {'True': Good}}}, transitionTime: {member: time, mustMoveOn: [status], mayMoveOn: [status]}, \
      each: [{id: no-x, when: {member: x, set: true}, action: Warn, message: m}]}, \
      {path: /status/history, maxItems: 9, history: {distinct: [a]}}], \
      generation: {paths: [/status/observedGeneration]}, \
@@ -67,9 +67,9 @@ fn parts_with_a_name_are_merged_with_the_inherited_part() {
             r#"[{"id":"no-x","when":{"member":"x","set":true},"action":"Deny","message":"m"}]"#,
         ),
         (
-            list("types: {Ready: {reasons: {Bad: 'False'}}}"),
+            list("types: {Ready: {reasons: {'False': Bad}}}"),
             "conditions/0/types/Ready/reasons",
-            r#"{"Good":"True","Bad":"False"}"#,
+            r#"{"True":"Good","False":"Bad","action":"Warn"}"#,
         ),
         (
             "conditions: [{path: /status/history, history: {repeated: Deny}}]".to_owned(),

@@ -198,7 +198,7 @@ fn phases(convention: &Convention) -> Vec<&str> {
 
 fn reasons(convention: &Convention) -> BoxedStrategy<Value> {
     let types = convention.conditions.iter().flat_map(|list| list.types.values());
-    let rows = types.flat_map(|kind| kind.reasons.keys()).map(String::as_str);
+    let rows = types.filter_map(|kind| kind.reasons.as_ref()).flat_map(|reasons| reasons.all());
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
     let phases = phases.flat_map(|phase| phase.reasons.iter()).map(String::as_str);
     words(rows.chain(phases).chain(["Because", "Because", "", "two words", "ACK.Terminal"]))

@@ -264,19 +264,21 @@ impl<'c> Lines<'c> {
         self.given(kind.not_true.as_ref(), || format!("{name} is present but not True"));
         self.given(kind.removed.as_ref(), || format!("{name} was removed by the write"));
         self.given(kind.reverted.as_ref(), || format!("{name} was True and is no longer"));
-        self.elsewhere(|lines| lines.reasons(kind, name));
-    }
-
-    fn reasons(&mut self, kind: &'c ConditionType, name: &str) {
-        for (row, reasons) in words::reasons_by_meaning(kind) {
-            let expects = row.expects();
-            let expects =
-                expects.map(|(member, texts)| format!("{member} is not {}", words::texts(texts)));
-            let reasons = words::any_of(reasons.into_iter().map(str::to_owned));
-            let expects = words::any_of(expects);
-            let what = format!("{name} has the reason {reasons}, but {expects}");
-            self.add(&kind.reason_rule, row.action(), what);
-        }
+        self.elsewhere(|lines| {
+            let Some(reasons) = &kind.reasons else { return };
+            lines.given(reasons.action.as_ref(), || {
+                let lists = reasons.lists().filter(|(_, names)| !names.is_empty());
+                let lists = lists.map(|(status, names)| {
+                    format!("{} with {}", words::any_of(names.iter().cloned()), status.name())
+                });
+                let lists = lists.collect::<Vec<_>>().join("; ");
+                format!("{name} has a reason of another status: {lists}")
+            });
+            let all = || words::any_of(reasons.all().map(str::to_owned));
+            lines.given(reasons.other.as_ref(), || {
+                format!("{name} has another reason than {}", all())
+            });
+        });
     }
 
     fn times(&mut self, path: &str, times: &'c TransitionTime) {

@@ -1,13 +1,10 @@
 //! Checks, triggers and actions in words.
 
-use indexmap::IndexMap;
 use serde_json::Value;
 
 use statusgate_core::language::quoted_if_odd;
 pub use statusgate_core::language::{any_of, shortest};
-use statusgate_core::policy::convention::{
-    ConditionType, ReasonRow, Trigger, TriggerWord, Watch, Watched,
-};
+use statusgate_core::policy::convention::{Trigger, TriggerWord, Watch, Watched};
 use statusgate_core::policy::{Check, Disposition, FieldType, Format};
 
 /// A check of a field, as a list of short clauses.
@@ -73,22 +70,6 @@ pub const fn action(action: Disposition) -> &'static str {
         Disposition::Warn => "Warn",
         Disposition::Audit => "Audit",
     }
-}
-
-/// Admissible texts of a member; the empty text also stands for absence.
-pub fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> String {
-    any_of(texts.map(|text| if text.is_empty() { "absent" } else { text }.to_owned()))
-}
-
-/// The reasons of a type; those that require the same are together.
-pub fn reasons_by_meaning(kind: &ConditionType) -> Vec<(&ReasonRow, Vec<&str>)> {
-    let mut groups: IndexMap<_, (&ReasonRow, Vec<&str>)> = IndexMap::new();
-    for (reason, row) in &kind.reasons {
-        let expects = row.expects().map(|(member, texts)| (member, texts.collect()));
-        let meaning = (expects.collect::<Vec<(&str, Vec<&str>)>>(), action(row.action()));
-        groups.entry(meaning).or_insert((row, Vec::new())).1.push(reason);
-    }
-    groups.into_values().collect()
 }
 
 /// A rule id without the name of its convention.

@@ -19,7 +19,7 @@ fn each_rule_names_its_source() {
         ("crossplane/condition-reason-form", "XP-S2"),
         ("crossplane/condition-status", "ValidateCondition"),
         ("crossplane/generation-ahead", "B-T6, B-T7"),
-        ("crossplane/ready-reason", "XP-X1"),
+        ("crossplane/condition-reason-status", "Condition of apis/core/v2"),
         ("appcat/condition-reason-form", "XP-S2"),
         ("appcat/phase-value", "ADR 0051, phase table; AC-S4; AC-T1"),
         ("appcat/phase-reason", "AC-S5"),

@@ -240,10 +240,10 @@ rules: [{id: not-yet, path: /status/conditions, when: {condition: Ready, isNot: 
         ("isNot: 'True'", "is: 'False'"),
     ),
     (
-        "conditions: [{path: /status/conditions, types: {Ready: {missing: Deny, reasons: {Down: 'False'}}}}]
+        "conditions: [{path: /status/conditions, types: {Ready: {missing: Deny, reasons: {'False': Down, action: Deny}}}}]
 rules: [{id: down, path: /status/conditions, when: {not: {all: [{condition: Ready, is: 'True'}, {condition: Ready, reason: Down}]}}, action: Deny, message: m}, {id: why, path: /status/conditions, when: {condition: Ready, reason: ''}, action: Deny, message: m}]",
-        &["test/down", "test/ready-missing", "test/ready-reason", "test/why"],
-        ("Down: 'False'", "Down: ['False', 'True']"),
+        &["test/condition-reason-status", "test/down", "test/ready-missing", "test/why"],
+        ("'False': Down", "'False': Down, 'True': Down"),
     ),
     (
         "phase:

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::fitting::{passes, values};
 use statusgate_core::language::{Pattern, Scalar};
 use statusgate_core::model::{ConditionStatus, Pointer};
-use statusgate_core::policy::convention::{ConditionList, ConditionType, Convention, ReasonRow};
+use statusgate_core::policy::convention::{ConditionList, ConditionType, Convention};
 use statusgate_core::policy::{Check, FieldType, Format};
 
 /// The time at which combinations are judged. Predicates only compare times with each other and with this
@@ -146,13 +146,10 @@ pub(crate) fn reason(
     status: ConditionStatus,
     taken: &[String],
 ) -> String {
-    let known = list.and_then(|list| list.find(kind));
-    let reasons = known.iter().flat_map(|known| &known.reasons);
-    let row = reasons.filter(|(reason, _)| !taken.contains(reason)).find(|(_, row)| {
-        let mut of_status = row.expects().filter(|(member, _)| *member == "status");
-        of_status.all(|(_, mut values)| values.any(|value| value == status.name()))
-    });
-    row.map_or_else(|| REASON.to_owned(), |(reason, _)| reason.clone())
+    let reasons = list.and_then(|list| list.find(kind)?.reasons.as_ref());
+    let lists = reasons.iter().flat_map(|reasons| reasons.lists());
+    let mut own = lists.filter(|(of, _)| *of == status).flat_map(|(_, reasons)| reasons);
+    own.find(|reason| !taken.contains(reason)).map_or_else(|| REASON.to_owned(), Clone::clone)
 }
 
 /// The statuses of a condition.
@@ -196,15 +193,6 @@ pub(crate) fn condition(
     }
     if knows(time) {
         condition.insert(time.to_owned(), since.into());
-    }
-    // First the members that the reason determines, then the other required members.
-    let known: Option<&ConditionType> = list.find(kind);
-    let row = known.and_then(|known| known.reasons.get(reason));
-    for (member, values) in row.into_iter().flat_map(ReasonRow::expects) {
-        let first = values.clone().find(|value| !value.is_empty());
-        if let Some(value) = first.filter(|_| member != "status") {
-            condition.insert(member.to_owned(), (*value).into());
-        }
     }
     for (member, checks) in list.members.iter() {
         let required = checks.iter().any(|check| check.required);

@@ -222,13 +222,12 @@ impl<'c> Lint<'c> {
             {
                 rulings.push(ruling(&sanction.rule, when.cloned().into_iter().collect()));
             }
-            let reasons: Vec<&str> = kind.reasons.keys().map(String::as_str).collect();
-            for row in kind.reasons.values().filter(|row| row.action().can_deny()) {
-                let expected = row.expects();
-                let expected =
-                    expected.map(|(member, texts)| is_one_of(member, &texts.collect::<Vec<_>>()));
-                let asks = expected.chain([is_one_of("reason", &reasons)]).collect();
-                rulings.push(ruling(&kind.reason_rule, asks));
+            if let Some(reasons) = &kind.reasons {
+                let all: Vec<&str> = reasons.all().collect();
+                let sanctions = [&reasons.action, &reasons.other].into_iter().flatten();
+                for sanction in sanctions.filter(|sanction| rejects(sanction)) {
+                    rulings.push(ruling(&sanction.rule, vec![is_one_of("reason", &all)]));
+                }
             }
         }
         for (member, checks) in list.members.iter().filter(|(member, _)| *member != "type") {
@@ -277,14 +276,13 @@ fn rulings_of_condition<'c>(
         rulings.push(Ruling { decided, ..ruling(&rule.rule, asks) });
     }
     if let Some(kind) = list.find(name) {
-        for row in kind.reasons.values().filter(|row| row.action().can_deny()) {
-            let reason = Some(kind.reasons.keys().cloned().collect());
-            let mut asks = vec![Condition { reason, ..Condition::of(name) }.into()];
-            for (member, texts) in row.expects().filter(|(member, _)| *member != "status") {
-                let is = Some(texts.map(Scalar::from).collect());
-                asks.push(Value { is, ..Value::of(member_of(name, member)) }.into());
+        if let Some(reasons) = &kind.reasons {
+            let sanctions = [&reasons.action, &reasons.other].into_iter().flatten();
+            for sanction in sanctions.filter(|sanction| rejects(sanction)) {
+                let reason = Some(reasons.all().map(str::to_owned).collect());
+                let asks = vec![Condition { reason, ..Condition::of(name) }.into()];
+                rulings.push(ruling(&sanction.rule, asks));
             }
-            rulings.push(ruling(&kind.reason_rule, asks));
         }
     }
     let known = ["reason", "severity"].map(str::to_owned).into_iter();

@@ -5,10 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Check, Disposition, ListPointer, Name, Sanction, Sentence, ZeroOrMore};
-use crate::language::{
-    ElementPredicate, Glob, OneOrMany, Polarity, Predicate, Scalar, SpecPointer,
-};
-use crate::model::{ConditionStatus, Id, Pointer};
+use crate::language::{ElementPredicate, Glob, OneOrMany, Polarity, Predicate, SpecPointer};
+use crate::model::{Id, Pointer};
 
 document! {
     /// A list of conditions.
@@ -107,12 +105,27 @@ document! {
         mirrored = bool,
         /// The members that identify elements of this type. Default: the key of the list.
         key?: OneOrMany<String>,
-        /// What each reason implies for the other members.
-        #[schemars(extend("x-merge" = "keys"))]
-        reasons = IndexMap<String, ReasonRow>,
-        /// The id of the rules of `reasons`. Compiling sets it.
-        #[serde(skip)]
-        reason_rule: Id,
+        /// The reasons of each status.
+        reasons?: Reasons,
+    }
+
+    /// The reasons of a type of condition, by the status that they imply. A reason in several lists may have
+    /// each of these statuses.
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct Reasons {
+        /// The reasons of a condition that is True.
+        #[serde(rename = "True")]
+        of_true = ZeroOrMore<String>,
+        /// The reasons of a condition that is False.
+        #[serde(rename = "False")]
+        of_false = ZeroOrMore<String>,
+        /// The reasons of a condition that is Unknown.
+        #[serde(rename = "Unknown")]
+        of_unknown = ZeroOrMore<String>,
+        /// What happens when the condition has a reason of another status. Default: Warn.
+        action or "super::action::warn",
+        /// What happens when its reason is in none of the lists. Default: it is accepted.
+        other?: Sanction,
     }
 
     /// An action under a condition.
@@ -195,28 +208,4 @@ pub enum Presence {
     Always(Sanction),
     /// The rule applies under a condition.
     Guarded(GuardedPresence),
-}
-
-/// The statuses that a reason implies, or the values of several members.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum ReasonRow {
-    /// The statuses.
-    Status(OneOrMany<ConditionStatus>),
-    /// The values of members.
-    Members(ReasonMembers),
-}
-
-/// The values of members that a reason implies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ReasonMembers {
-    /// What happens when a member has another value. Default: Deny.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action: Option<Disposition>,
-    /// The statuses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<OneOrMany<ConditionStatus>>,
-    /// The values of other members. The empty string also means an absent value.
-    #[serde(flatten)]
-    pub others: IndexMap<String, OneOrMany<Scalar>>,
 }

@@ -257,7 +257,10 @@ pub(crate) const PLACES: &[Place] = &[
     place(
         "type-reasons",
         &[
-            (Type, "reasons: {R: {status: 'False', severity: [Error, ''], action: Deny}}"),
+            (
+                Type,
+                "reasons: {'True': Q, 'False': [R, S], Unknown: [S], action: Deny, other: Deny}",
+            ),
             (A, "necessary: $P"),
         ],
     ),
@@ -627,7 +630,7 @@ pub(crate) const CONTRADICTIONS: &[Place] = &[
     place(
         "contradiction-type-reasons",
         &[
-            (Type, "missing: Deny, reasons: {R: {status: 'False', action: Deny}}"),
+            (Type, "missing: Deny, reasons: {'False': R, action: Deny}"),
             (List, "members: {reason: {required: true, action: Deny}}"),
             (
                 Rules,

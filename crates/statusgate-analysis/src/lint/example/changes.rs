@@ -139,7 +139,6 @@ impl Search<'_> {
         is_time: bool,
     ) -> Vec<Value> {
         let texts = |texts: &[&str]| texts.iter().map(|text| Value::from(*text)).collect();
-        let rows = known.iter().flat_map(|known| &known.reasons);
         match name {
             "status" => texts(&STATUSES),
             "type" => {
@@ -147,15 +146,13 @@ impl Search<'_> {
                 known.chain([OTHER.into()]).collect()
             }
             "reason" => {
-                rows.map(|(reason, _)| reason.as_str().into()).chain(["Example".into()]).collect()
+                let reasons = known.iter().filter_map(|known| known.reasons.as_ref());
+                let reasons = reasons.flat_map(|reasons| reasons.all());
+                reasons.chain(["Example"]).map(Value::from).collect()
             }
             "observedGeneration" => [0, -1, 1].map(|more| (GENERATION + more).into()).to_vec(),
             _ if is_time => texts(&[PAST, LATER, NOW]),
-            name => {
-                let expected =
-                    rows.flat_map(|(_, row)| row.expects()).filter(|(member, _)| *member == name);
-                expected.flat_map(|(_, texts)| texts).map(Value::from).collect()
-            }
+            _ => Vec::new(),
         }
     }
 

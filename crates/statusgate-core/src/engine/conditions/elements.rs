@@ -111,20 +111,22 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
             violations.push(self.violation(sanction, "status", message));
         }
         let Some(reason) = self.item.get("reason").and_then(Json::as_str) else { return };
-        let Some(row) = known.reasons.get(reason) else { return };
-        for (member, texts) in row.expects() {
-            let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
-            if !texts.clone().any(|text| text == value) {
-                let message = format!(
-                    "reason {} requires {member} {}, not {}",
-                    quoted(reason),
-                    texts.map(quoted).collect::<Vec<_>>().join(" or "),
-                    quoted(value)
-                );
-                violations.push(self.located(member, |field| {
-                    Violation::new(&known.reason_rule, row.action(), field, message)
-                }));
+        let Some(reasons) = known.reasons.as_ref().filter(|_| !reason.is_empty()) else { return };
+        let mut statuses = reasons.statuses(reason).map(ConditionStatus::name).peekable();
+        let (sanction, member, message) = if statuses.peek().is_none() {
+            (&reasons.other, "reason", fields::unsupported(reason, reasons.all()))
+        } else {
+            let found = self.item.get("status").and_then(Json::as_str).unwrap_or_default();
+            if statuses.clone().any(|status| status == found) {
+                return;
             }
+            let (reason, found) = (quoted(reason), quoted(found));
+            let statuses = statuses.map(quoted).collect::<Vec<_>>().join(" or ");
+            let message = format!("reason {reason} requires status {statuses}, not {found}");
+            (&reasons.action, "status", message)
+        };
+        if let Some(sanction) = sanction {
+            violations.push(self.violation(sanction, member, message));
         }
     }
 

@@ -8,9 +8,8 @@ use super::super::Disposition;
 use super::super::compile::{Compiler, Purpose};
 use super::ConditionList;
 use super::place::{Label, remaining};
-use super::types::text;
 use crate::documents::{self, CopySource, ElementStatus, ElementValue, OnlyTimes, SteadyWhile};
-use crate::language::Predicate;
+use crate::language::{Predicate, Scalar};
 use crate::model::Pointer;
 use crate::source::tree::At;
 
@@ -410,4 +409,14 @@ fn members(element: &documents::Element) -> Vec<(String, Vec<ValueSource>)> {
         (name.clone(), sources)
     });
     status.map(|sources| ("status".to_owned(), sources)).into_iter().chain(others).collect()
+}
+
+/// A text as members of conditions have it; none for a number. YAML reads an unquoted `True` as a
+/// boolean; in a condition it can only mean the status.
+fn text(scalar: &Scalar) -> Option<&str> {
+    match scalar.value() {
+        Value::Bool(true) => Some("True"),
+        Value::Bool(false) => Some("False"),
+        other => other.as_str(),
+    }
 }

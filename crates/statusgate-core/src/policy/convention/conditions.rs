@@ -8,7 +8,7 @@ use super::super::rules::{DeclaredRule, Declarer};
 use super::super::{Check, Disposition};
 use super::times::ANYTHING;
 use super::{ConditionList, ConditionType, ElementRule, OuterList};
-use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER, ReasonRow};
+use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER};
 use crate::language::{Glob, List};
 use crate::model::{Json, Members, Object, Pointer};
 use crate::source::tree::{At, near};
@@ -240,15 +240,6 @@ impl Compiler<'_> {
                 at.unknown("member", name, known);
             }
         };
-        for (kind, document) in &document.types {
-            for (reason, row) in &document.reasons {
-                let ReasonRow::Members(members) = row else { continue };
-                for member in members.others.keys() {
-                    let at = at.key("types").key(kind).key("reasons").key(reason).key(member);
-                    check(at.name(), member, "action");
-                }
-            }
-        }
         if let Some(times) = &document.transition_time {
             for (at, name) in at.key("transitionTime").key("mayMoveOn").each(&times.may_move_on.0) {
                 check(at, name, ANYTHING);

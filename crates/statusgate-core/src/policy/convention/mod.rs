@@ -15,7 +15,7 @@ mod types;
 
 pub use crate::documents::{
     ConditionList, ConditionType, ElementRule, Generation, HealthRule, History, Imposition, Moves,
-    OuterList, PhaseReason, PhaseTimeRules, PhaseValue, Presence, ReasonRow, RepairStep,
+    OuterList, PhaseReason, PhaseTimeRules, PhaseValue, Presence, Reasons, RepairStep,
     ResourceVersion, Rule, Sanction, Since, TransitionTime, Trigger, TriggerWord, Watch, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};

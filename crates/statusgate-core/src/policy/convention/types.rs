@@ -1,12 +1,9 @@
 //! The types of conditions in a list: polarity, presence, and what their reasons say.
 
-use serde_json::Value;
-
-use super::super::Disposition;
 use super::super::checks::kebab;
 use super::super::compile::{Compiler, Purpose};
-use super::{ConditionList, ConditionType, Presence, ReasonRow, Sanction};
-use crate::language::{Glob, Predicate, Scalar};
+use super::{ConditionList, ConditionType, Presence, Reasons, Sanction};
+use crate::language::{Glob, Predicate};
 use crate::model::ConditionStatus;
 use crate::source::tree::At;
 
@@ -37,25 +34,27 @@ impl Presence {
     }
 }
 
-impl ReasonRow {
-    /// Members and their admissible texts; the empty text also stands for absence.
-    pub fn expects(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str> + Clone)> {
-        let (status, others) = match self {
-            Self::Status(status) => (Some(status), None),
-            Self::Members(members) => (members.status.as_ref(), Some(&members.others)),
-        };
-        let status = status.into_iter().map(|status| ("status", texts(status, &[])));
-        let others = others.into_iter().flatten();
-        status.chain(others.map(|(member, scalars)| (member.as_str(), texts(&[], scalars))))
+impl Reasons {
+    /// The lists, each with its status.
+    pub fn lists(&self) -> impl Iterator<Item = (ConditionStatus, &[String])> + Clone {
+        let lists: [(_, &[String]); 3] = [
+            (ConditionStatus::True, &self.of_true),
+            (ConditionStatus::False, &self.of_false),
+            (ConditionStatus::Unknown, &self.of_unknown),
+        ];
+        lists.into_iter()
     }
 
-    /// What happens when a member has another text.
-    pub fn action(&self) -> Disposition {
-        match self {
-            Self::Status(_) => None,
-            Self::Members(members) => members.action,
-        }
-        .unwrap_or(Disposition::Deny)
+    /// All reasons. One of several statuses occurs several times.
+    pub fn all(&self) -> impl Iterator<Item = &str> + Clone {
+        self.lists().flat_map(|(_, reasons)| reasons).map(String::as_str)
+    }
+
+    /// The statuses of a reason: none if it is in no list.
+    pub fn statuses(&self, reason: &str) -> impl Iterator<Item = ConditionStatus> + Clone {
+        let lists =
+            self.lists().filter(move |(_, reasons)| reasons.iter().any(|one| one == reason));
+        lists.map(|(status, _)| status)
     }
 }
 
@@ -95,38 +94,12 @@ impl Compiler<'_> {
         rules.name(&id("not-true"), kind.not_true.as_mut());
         rules.name(&id("removed"), kind.removed.as_mut());
         rules.name(&id("reverted"), kind.reverted.as_mut());
-        for (reason, row) in &kind.reasons {
-            kind.reason_rule = rules.rule(&id("reason"), row.action());
-            check_texts(row, at.key("reasons").key(reason));
+        // One rule for all types: a convention can have a hundred of them.
+        let rules = self.tables(&[source]);
+        if let Some(reasons) = &mut kind.reasons {
+            rules.name("condition-reason-status", reasons.action.as_mut());
+            rules.name("condition-reason-unknown", reasons.other.as_mut());
         }
         (kind.name, kind.glob) = (name.to_owned(), name.into());
-    }
-}
-
-/// Reports numbers: the members of conditions are strings.
-fn check_texts(row: &ReasonRow, at: At<'_>) {
-    let ReasonRow::Members(members) = row else { return };
-    for (member, scalars) in &members.others {
-        let scalars = at.key(member).each(scalars.iter());
-        for (at, _) in scalars.filter(|(_, scalar)| text(scalar).is_none()) {
-            at.report("this must be a string, it is a number (quote it)");
-        }
-    }
-}
-
-/// A text as members of conditions have it; none for a number. YAML reads an unquoted `True` as a
-/// boolean; in a condition it can only mean the status.
-fn texts<'r>(
-    statuses: &'r [ConditionStatus],
-    scalars: &'r [Scalar],
-) -> impl Iterator<Item = &'r str> + Clone {
-    let names = statuses.iter().map(|status| status.name());
-    names.chain(scalars.iter().map(|scalar| text(scalar).unwrap_or_default()))
-}
-
-pub(super) fn text(scalar: &Scalar) -> Option<&str> {
-    match scalar.value() {
-        Value::Bool(value) => Some(if *value { "True" } else { "False" }),
-        other => other.as_str(),
     }
 }

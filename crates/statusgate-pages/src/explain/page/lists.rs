@@ -34,16 +34,20 @@ impl Page {
 
     fn reasons(&mut self, list: &ConditionList) {
         let rows = list.types.values().flat_map(|kind| {
-            words::reasons_by_meaning(kind).into_iter().map(|(row, reasons)| {
-                let implied =
-                    row.expects().map(|(name, texts)| format!("{name} {}", words::texts(texts)));
-                let expects = Vec::from_iter(implied).join(", ");
-                let action = words::action(row.action()).to_owned();
-                let rule = kind.reason_rule.to_string();
-                [kind.name.clone(), reasons.join(", "), expects, action, rule]
+            let reasons = kind.reasons.iter();
+            let lists =
+                reasons.flat_map(|reasons| reasons.lists().map(move |list| (reasons, list)));
+            lists.filter(|(_, (_, names))| !names.is_empty()).map(|(reasons, (status, names))| {
+                let actions = [&reasons.action, &reasons.other].map(|sanction| {
+                    let action = sanction.as_ref().map(|sanction| words::action(sanction.action));
+                    action.unwrap_or_default().to_owned()
+                });
+                let [action, other] = actions;
+                [kind.name.clone(), status.name().to_owned(), names.join(", "), action, other]
             })
         });
-        self.table(["type", "reasons", "implies", "action", "rule"], rows.collect());
+        let head = ["type", "status", "reasons", "with another status", "other reasons"];
+        self.table(head, rows.collect());
     }
 }
 
