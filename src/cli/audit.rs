@@ -18,7 +18,9 @@ use super::plurals::{read_schemas, with_new};
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use statusgate_cluster::audit::{AuditError, Findings, Plan, ReportCounts, Store, audit, json};
+use statusgate_cluster::audit::{
+    AuditError, Findings, Plan, ReportApi, ReportCounts, Store, audit, json,
+};
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
@@ -57,7 +59,8 @@ pub(super) struct Args {
     fail_on: Action,
 
     /// `table`: counts, and examples for each rule. `json`: one line per object, and one with the
-    /// counts. `policyreport`: a List of wgpolicyk8s.io/v1alpha2 documents.
+    /// counts. `policyreport`: a List of wgpolicyk8s.io/v1alpha2 documents. `openreports`: a List of
+    /// openreports.io/v1alpha1 documents.
     #[arg(short, long, value_enum, default_value = "table", conflicts_with = "watch")]
     output: Output,
 
@@ -65,8 +68,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "NUMBER", default_value = "3")]
     examples: u16,
 
-    /// Store the results as one PolicyReport per namespace and one ClusterPolicyReport. Deletes the
-    /// reports of namespaces that no longer have judged objects.
+    /// Store the results as one PolicyReport per namespace and one ClusterPolicyReport, or as Reports of
+    /// openreports.io if the cluster serves only these. Deletes the reports of namespaces that no
+    /// longer have judged objects.
     #[arg(long)]
     write: bool,
 
@@ -90,6 +94,19 @@ enum Output {
     Json,
     #[value(name = "policyreport")]
     PolicyReport,
+    #[value(name = "openreports")]
+    OpenReports,
+}
+
+impl Output {
+    /// The API of the reports that are printed.
+    const fn reports(self) -> Option<ReportApi> {
+        match self {
+            Self::Table | Self::Json => None,
+            Self::PolicyReport => Some(ReportApi::PolicyReport),
+            Self::OpenReports => Some(ReportApi::OpenReports),
+        }
+    }
 }
 
 /// Judges stored objects.
@@ -160,18 +177,18 @@ async fn once(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
 
 fn print(args: &Args, findings: &Findings) -> io::Result<()> {
     let mut out = stdout(args.output == Output::Table);
-    match args.output {
-        Output::Table => table::write(&mut out, findings, args.older_than)?,
-        Output::Json => writeln!(out, "{}", json::summary(findings))?,
-        Output::PolicyReport => {
-            // A List, for kubectl. Written document by document to save memory.
-            write!(out, "{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")?;
-            for (number, (_, document)) in findings.reports.documents().enumerate() {
-                let comma = if number == 0 { "" } else { "," };
-                write!(out, "{comma}\n{document}")?;
-            }
-            writeln!(out, "\n]}}")?;
+    if let Some(api) = args.output.reports() {
+        // A List, for kubectl. Written document by document to save memory.
+        write!(out, "{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")?;
+        for (number, (_, document)) in findings.reports.documents(api).enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            write!(out, "{comma}\n{document}")?;
         }
+        writeln!(out, "\n]}}")?;
+    } else if args.output == Output::Json {
+        writeln!(out, "{}", json::summary(findings))?;
+    } else {
+        table::write(&mut out, findings, args.older_than)?;
     }
     out.flush()
 }
@@ -182,7 +199,7 @@ impl Args {
             query: self.on.selection.query(),
             older_than: older_than.map(|of| i64::try_from(of.as_secs()).unwrap_or(i64::MAX)),
             examples: self.examples.into(),
-            reports: self.write || self.output == Output::PolicyReport,
+            reports: self.write || self.output.reports().is_some(),
             clock: time::clock,
         }
     }

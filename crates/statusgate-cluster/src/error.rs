@@ -42,7 +42,7 @@ pub enum ClusterError {
     },
     /// A cluster without policy reports.
     #[error(
-        "this cluster does not serve wgpolicyk8s.io/v1alpha2: install the PolicyReport and ClusterPolicyReport CRDs, or omit --write and apply the output of -o policyreport"
+        "this cluster does not serve wgpolicyk8s.io/v1alpha2 or openreports.io/v1alpha1: install the CRDs of PolicyReport and ClusterPolicyReport or of Report and ClusterReport, or omit --write"
     )]
     NoReports,
     /// A response with an unexpected format.

@@ -18,7 +18,7 @@ use std::io;
 use jiff::Timestamp;
 
 pub use judge::{Judge, Judged, State};
-pub use report::{REPORT_NAME, Reports};
+pub use report::{REPORT_NAME, ReportApi, Reports};
 pub use store::{ReportCounts, Store};
 pub use tally::{Example, Reason, Row, RuleSums, Tally};
 

@@ -1,5 +1,5 @@
-//! Findings as `wgpolicyk8s.io/v1alpha2` documents: one PolicyReport per namespace, one
-//! ClusterPolicyReport for cluster-scoped objects.
+//! Findings as `wgpolicyk8s.io/v1alpha2` or `openreports.io/v1alpha1` documents: one PolicyReport or Report per
+//! namespace, one ClusterPolicyReport or ClusterReport for cluster-scoped objects.
 //!
 //! The same state gives the same bytes, so that an unchanged report needs no write: the time of a
 //! result is the newest transition of its object, not the time of the audit.
@@ -21,7 +21,37 @@ pub const REPORT_NAME: &str = "statusgate";
 /// The label of the reports of statusgate.
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "statusgate");
 
-pub(super) const API_VERSION: &str = "wgpolicyk8s.io/v1alpha2";
+/// The API of reports. Their documents differ only in names and in a member for the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportApi {
+    /// `wgpolicyk8s.io/v1alpha2`.
+    #[default]
+    PolicyReport,
+    /// `openreports.io/v1alpha1`.
+    OpenReports,
+}
+
+impl ReportApi {
+    /// All, the preferred one first.
+    pub(super) const ALL: [Self; 2] = [Self::PolicyReport, Self::OpenReports];
+
+    pub(super) const fn api_version(self) -> &'static str {
+        match self {
+            Self::PolicyReport => "wgpolicyk8s.io/v1alpha2",
+            Self::OpenReports => "openreports.io/v1alpha1",
+        }
+    }
+
+    /// The kind of a report.
+    pub(super) const fn kind(self, namespaced: bool) -> &'static str {
+        match (self, namespaced) {
+            (Self::PolicyReport, true) => "PolicyReport",
+            (Self::PolicyReport, false) => "ClusterPolicyReport",
+            (Self::OpenReports, true) => "Report",
+            (Self::OpenReports, false) => "ClusterReport",
+        }
+    }
+}
 
 /// The results for reports, up to a limit.
 #[derive(Debug, Default)]
@@ -108,11 +138,21 @@ impl Reports {
         false
     }
 
-    /// The documents, by namespace; "" for the ClusterPolicyReport.
-    pub fn documents(&self) -> impl Iterator<Item = (&str, Value)> {
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.by_namespace.len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.by_namespace.is_empty()
+    }
+
+    /// The documents, by namespace; "" for that of the cluster.
+    pub fn documents(&self, api: ReportApi) -> impl Iterator<Item = (&str, Value)> {
         self.by_namespace
             .iter()
-            .map(|(namespace, report)| (&**namespace, report.document(namespace)))
+            .map(move |(namespace, report)| (&**namespace, report.document(namespace, api)))
     }
 }
 
@@ -125,7 +165,7 @@ impl NamespaceReport {
         self.kept.get_mut(&Reverse(action)).and_then(Vec::pop).is_some()
     }
 
-    fn document(&self, namespace: &str) -> Value {
+    fn document(&self, namespace: &str, api: ReportApi) -> Value {
         let mut results = Vec::new();
         let mut bytes = 0;
         for kept in self.kept.values().flatten() {
@@ -138,14 +178,17 @@ impl NamespaceReport {
         }
         let (listed, all) = (results.len() as u64, self.fail + self.warn);
         let mut document = json!({
-            "apiVersion": API_VERSION,
-            "kind": kind(!namespace.is_empty()),
+            "apiVersion": api.api_version(),
+            "kind": api.kind(!namespace.is_empty()),
             "metadata": {"name": REPORT_NAME, "labels": {MANAGED_BY.0: MANAGED_BY.1}},
             "summary": {
                 "pass": self.pass, "fail": self.fail, "warn": self.warn, "error": 0, "skip": 0,
             },
             "results": results,
         });
+        if api == ReportApi::OpenReports {
+            document["source"] = MANAGED_BY.1.into();
+        }
         if !namespace.is_empty() {
             document["metadata"]["namespace"] = namespace.into();
         }
@@ -187,11 +230,6 @@ impl Kept {
             "properties": {"field": found.field, "action": found.action.label()},
         })
     }
-}
-
-/// The kind of a report.
-pub(super) const fn kind(namespaced: bool) -> &'static str {
-    if namespaced { "PolicyReport" } else { "ClusterPolicyReport" }
 }
 
 /// The maximum number of results per namespace.
@@ -248,7 +286,8 @@ mod tests {
     }
 
     fn documents(reports: &Reports) -> Vec<Value> {
-        reports.documents().map(|(_, document)| document).collect()
+        let documents = reports.documents(ReportApi::PolicyReport);
+        documents.map(|(_, document)| document).collect()
     }
 
     #[test]
@@ -282,6 +321,24 @@ mod tests {
         );
         assert_eq!(shop["results"][1]["result"], "warn");
         assert_eq!(shop["metadata"].get("annotations"), None);
+    }
+
+    #[test]
+    fn the_reports_of_openreports_have_other_names_and_a_source() {
+        let mut reports = Reports::default();
+        add(&mut reports, "shop", "a", &[Action::Deny]);
+        add(&mut reports, "", "c", &[]);
+        let open = reports.documents(ReportApi::OpenReports).map(|(_, document)| document);
+        let names = [("ClusterPolicyReport", "ClusterReport"), ("PolicyReport", "Report")];
+        for ((mut old, new), (old_kind, new_kind)) in
+            documents(&reports).into_iter().zip(open).zip(names)
+        {
+            assert_eq!((&old["kind"], &new["kind"]), (&json!(old_kind), &json!(new_kind)));
+            old["apiVersion"] = "openreports.io/v1alpha1".into();
+            old["kind"] = new_kind.into();
+            old["source"] = "statusgate".into();
+            assert_eq!(old, new);
+        }
     }
 
     #[test]

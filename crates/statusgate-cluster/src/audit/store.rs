@@ -9,11 +9,12 @@ use super::super::hash::fnv1a_64;
 use super::super::identity::read_object;
 use super::super::secret::FIELD_MANAGER;
 use super::super::{Backoff, Cluster, ClusterError, Patience, Query, Target, object_path};
-use super::report::{API_VERSION, MANAGED_BY, REPORT_NAME, Reports, kind};
+use super::report::{MANAGED_BY, REPORT_NAME, ReportApi, Reports};
 
 /// Writes reports, and deletes those of namespaces without judged objects.
 #[derive(Debug, Default)]
 pub struct Store {
+    api: ReportApi,
     /// The hash of each written report, by namespace: `--watch` writes only changed reports.
     written: HashMap<String, u64>,
 }
@@ -32,17 +33,21 @@ pub struct ReportCounts {
 }
 
 impl Store {
-    /// Checks before the audit that the cluster serves the kinds.
+    /// Finds before the audit the first API of reports that the cluster serves.
     ///
     /// # Errors
-    /// When it does not serve them or does not respond.
+    /// When it serves none or does not respond.
     pub async fn find(cluster: &Cluster) -> Result<Self, ClusterError> {
-        let what = format!("discover the resources of {API_VERSION}");
-        match cluster.read(&what, &format!("/apis/{API_VERSION}"), Patience::SHORT).await {
-            Ok(_) => Ok(Self::default()),
-            Err(ClusterError::Rejected { code: 404, .. }) => Err(ClusterError::NoReports),
-            Err(error) => Err(error),
+        for api in ReportApi::ALL {
+            let api_version = api.api_version();
+            let what = format!("discover the resources of {api_version}");
+            match cluster.read(&what, &format!("/apis/{api_version}"), Patience::SHORT).await {
+                Ok(_) => return Ok(Self { api, ..Self::default() }),
+                Err(ClusterError::Rejected { code: 404, .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
+        Err(ClusterError::NoReports)
     }
 
     /// Writes the reports by server-side apply, and deletes other reports of statusgate in the same
@@ -58,11 +63,12 @@ impl Store {
         namespace: &str,
     ) -> Result<ReportCounts, ClusterError> {
         let mut stored = ReportCounts::default();
-        let existing = existing(cluster, namespace).await?;
+        let api = self.api;
+        let existing = existing(cluster, api, namespace).await?;
         let mut wanted = BTreeSet::new();
         // For all reports together: a broken webhook must not delay each of them.
         let mut own = Patience::OBJECT.start();
-        for (namespace, document) in reports.documents() {
+        for (namespace, document) in reports.documents(api) {
             wanted.insert(namespace.to_owned());
             let text = document.to_string();
             let hash = fnv1a_64(text.as_bytes());
@@ -70,7 +76,7 @@ impl Store {
                 stored.unchanged += 1;
                 continue;
             }
-            match apply(cluster, namespace, &text, &mut own).await {
+            match apply(cluster, api, namespace, &text, &mut own).await {
                 Ok(true) => {
                     self.written.insert(namespace.to_owned(), hash);
                     stored.written += 1;
@@ -80,7 +86,7 @@ impl Store {
             }
         }
         for namespace in existing.difference(&wanted) {
-            match delete(cluster, namespace, &mut own).await {
+            match delete(cluster, api, namespace, &mut own).await {
                 Ok(()) => {
                     self.written.remove(namespace);
                     stored.deleted += 1;
@@ -103,8 +109,12 @@ impl ReportCounts {
     }
 }
 
-/// The namespaces with a report of statusgate; "" for the ClusterPolicyReport.
-async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>, ClusterError> {
+/// The namespaces with a report of statusgate; "" for that of the cluster.
+async fn existing(
+    cluster: &Cluster,
+    api: ReportApi,
+    namespace: &str,
+) -> Result<BTreeSet<String>, ClusterError> {
     let query = Query {
         // A report may have a megabyte.
         limit: 10,
@@ -113,7 +123,7 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
     };
     let kinds: &[bool] = if namespace.is_empty() { &[true, false] } else { &[true] };
     let mut found = BTreeSet::new();
-    for target in kinds.iter().map(|namespaced| target(*namespaced)) {
+    for target in kinds.iter().map(|namespaced| target(api, *namespaced)) {
         let mut pages = cluster.pages(&target, &query);
         while let Some(page) = pages.next().await? {
             for text in page.items() {
@@ -131,13 +141,14 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
 /// statusgate writes a report with this name.
 async fn apply(
     cluster: &Cluster,
+    api: ReportApi,
     namespace: &str,
     text: &str,
     own: &mut Backoff,
 ) -> Result<bool, ClusterError> {
-    let path = format!("{}?fieldManager={FIELD_MANAGER}&force=true", path(namespace));
+    let path = format!("{}?fieldManager={FIELD_MANAGER}&force=true", path(api, namespace));
     let call = Call::apply(&path, text);
-    let what = what("apply", namespace);
+    let what = what("apply", api, namespace);
     let answer = cluster.retry(&what, &call, &mut Patience::LONG.start(), Some(own)).await?;
     match answer.status {
         200..300 => Ok(true),
@@ -147,10 +158,15 @@ async fn apply(
     }
 }
 
-async fn delete(cluster: &Cluster, namespace: &str, own: &mut Backoff) -> Result<(), ClusterError> {
-    let path = path(namespace);
+async fn delete(
+    cluster: &Cluster,
+    api: ReportApi,
+    namespace: &str,
+    own: &mut Backoff,
+) -> Result<(), ClusterError> {
+    let path = path(api, namespace);
     let call = Call { method: Method::DELETE, ..Call::get(&path) };
-    let what = what("delete", namespace);
+    let what = what("delete", api, namespace);
     let answer = cluster.retry(&what, &call, &mut Patience::LONG.start(), Some(own)).await?;
     match answer.status {
         200..300 | 404 => Ok(()),
@@ -158,18 +174,18 @@ async fn delete(cluster: &Cluster, namespace: &str, own: &mut Backoff) -> Result
     }
 }
 
-fn what(verb: &str, namespace: &str) -> String {
-    let kind = kind(!namespace.is_empty());
+fn what(verb: &str, api: ReportApi, namespace: &str) -> String {
+    let kind = api.kind(!namespace.is_empty());
     format!("{verb} the {kind} {}", object_path(namespace, REPORT_NAME))
 }
 
-fn path(namespace: &str) -> String {
-    target(!namespace.is_empty()).object_path(namespace, REPORT_NAME)
+fn path(api: ReportApi, namespace: &str) -> String {
+    target(api, !namespace.is_empty()).object_path(namespace, REPORT_NAME)
 }
 
-fn target(namespaced: bool) -> Target {
-    let (group, version) = API_VERSION.split_once('/').unwrap_or_default();
-    let kind = kind(namespaced);
+fn target(api: ReportApi, namespaced: bool) -> Target {
+    let (group, version) = api.api_version().split_once('/').unwrap_or_default();
+    let kind = api.kind(namespaced);
     Target {
         group: group.to_owned(),
         version: version.to_owned(),
@@ -186,11 +202,18 @@ mod tests {
 
     #[test]
     fn a_report_belongs_to_a_namespace_or_to_the_cluster() {
+        let api = ReportApi::PolicyReport;
         assert_eq!(
-            path("shop"),
+            path(api, "shop"),
             "/apis/wgpolicyk8s.io/v1alpha2/namespaces/shop/policyreports/statusgate"
         );
-        assert_eq!(path(""), "/apis/wgpolicyk8s.io/v1alpha2/clusterpolicyreports/statusgate");
-        assert_eq!(what("apply", "shop"), "apply the PolicyReport shop/statusgate");
+        assert_eq!(path(api, ""), "/apis/wgpolicyk8s.io/v1alpha2/clusterpolicyreports/statusgate");
+        assert_eq!(what("apply", api, "shop"), "apply the PolicyReport shop/statusgate");
+        let api = ReportApi::OpenReports;
+        assert_eq!(
+            path(api, "shop"),
+            "/apis/openreports.io/v1alpha1/namespaces/shop/reports/statusgate"
+        );
+        assert_eq!(path(api, ""), "/apis/openreports.io/v1alpha1/clusterreports/statusgate");
     }
 }
