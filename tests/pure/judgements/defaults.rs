@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{FAR, condition};
-use crate::support::{T0, Write, following, under};
+use crate::support::{EARLIER, LATER, NOW, T0, Write, following, under};
 
 #[test]
 fn defaults_that_read_each_other_settle_in_one_run() {
@@ -73,6 +73,70 @@ fn a_copied_time_in_the_future_of_this_clock_is_set_with_a_warning() {
     for time in [T0, FAR] {
         assert_eq!(outcome(time).status()["conditions"][0]["lastTransitionTime"], time);
     }
+}
+
+const STAMPED: &str = "conditions: [{path: /status/conditions, key: [type], members: {lastTransitionTime: {required: true, format: date-time}}, \
+    transitionTime: {member: lastTransitionTime, mustMoveOn: [status, reason], mayMoveOn: [status, reason]}}], \
+    backfill: [{list: /status/conditions, member: lastTransitionTime, copyOf: transition}]";
+
+/// As `meta.SetStatusCondition` of apimachinery: the time moves with the condition, and only then.
+#[test]
+fn a_transition_time_is_the_stored_one_or_that_of_the_write() {
+    let policies = under(STAMPED, "");
+    let status = |status: &str, reason: &str, time: Option<&str>| {
+        let mut condition = json!({"type": "Ready", "status": status, "reason": reason});
+        if let Some(time) = time {
+            condition["lastTransitionTime"] = time.into();
+        }
+        json!({"conditions": [condition]})
+    };
+    let stored = status("True", "R", Some(T0));
+    for (new, expected) in [
+        (status("True", "R", None), T0),
+        (status("False", "R", None), NOW),
+        (status("True", "S", None), NOW),
+        (status("False", "R", Some(EARLIER)), EARLIER),
+    ] {
+        let write = Write::of(stored.clone(), new.clone());
+        let outcome = write.review(&policies);
+        assert_eq!(outcome.status()["conditions"][0]["lastTransitionTime"], expected, "{new}");
+        // The writer sends the same again, later: nothing changes.
+        let again = write.stored(outcome.status()).at(LATER).review(&policies);
+        assert_eq!(again.status(), outcome.status());
+    }
+    for stored in [None, Some(json!({})), Some(status("True", "R", None))] {
+        let outcome = Write::of(stored, status("True", "R", None)).review(&policies);
+        outcome.is_clean();
+        assert_eq!(outcome.status()["conditions"][0]["lastTransitionTime"], NOW);
+    }
+}
+
+/// The writer may leave the condition out in each write.
+#[test]
+fn an_added_condition_keeps_its_transition_time() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, transitionTime: {member: lastTransitionTime, mustMoveOn: [status, reason], mayMoveOn: [status, reason]}}], \
+        backfill: [{list: /status/conditions, element: {type: Ready, status: Unknown, \
+        lastTransitionTime: {copyOf: transition}, reason: Pending}}]",
+        "",
+    );
+    let write = Write::of(json!({"x": 1}), json!({"x": 2}));
+    let first = write.review(&policies);
+    assert_eq!(first.status()["conditions"][0]["lastTransitionTime"], NOW);
+    let second = write.stored(first.status()).sent(json!({"x": 3})).at(LATER).review(&policies);
+    assert_eq!(second.status()["conditions"], first.status()["conditions"]);
+}
+
+#[test]
+fn a_transition_time_that_the_list_would_reject_is_not_set() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, members: {since: {type: string, pattern: ^never$}}}], \
+        backfill: [{list: /status/conditions, member: since, copyOf: transition}]",
+        "",
+    );
+    let status = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    let outcome = Write::of(json!({}), status.clone()).review(&policies);
+    assert_eq!(outcome.status(), status);
 }
 
 #[test]

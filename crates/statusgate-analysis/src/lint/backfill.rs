@@ -463,7 +463,7 @@ fn add_metadata(scene: &mut Scene) {
 fn copies_metadata(default: &Backfill) -> bool {
     let is_metadata = |source: &ValueSource| match source {
         ValueSource::Copy(CopySource::Origin(origin)) => {
-            !matches!(origin, Origin::Stored | Origin::Field(_))
+            !matches!(origin, Origin::Stored | Origin::Transition | Origin::Field(_))
         }
         _ => false,
     };

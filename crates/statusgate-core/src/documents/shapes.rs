@@ -50,12 +50,15 @@ pub struct Sentence(String);
 /// a condition: its message may have 32,768.
 const MAX_SENTENCE: usize = 200;
 
-/// Where a value is copied from. Never the clock: a value that a controller drops with its next write
-/// and gets anew would cause an endless loop.
+/// Where a value is copied from. The clock alone is no source: a value that a controller drops with its
+/// next write and gets anew would cause an endless loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The same place of the stored object.
     Stored,
+    /// In a condition, the time at which it became what it is: the stored one while the members of
+    /// `mustMoveOn` are the same, otherwise the time of the write. The next write finds it stored.
+    Transition,
     /// A field of the status.
     Field(Pointer),
     /// `metadata.creationTimestamp`.
@@ -66,8 +69,9 @@ pub enum Origin {
     Generation,
 }
 
-const ORIGINS: [(&str, Origin); 4] = [
+const ORIGINS: [(&str, Origin); 5] = [
     ("stored", Origin::Stored),
+    ("transition", Origin::Transition),
     ("/metadata/creationTimestamp", Origin::CreationTimestamp),
     ("/metadata/deletionTimestamp", Origin::DeletionTimestamp),
     ("/metadata/generation", Origin::Generation),
@@ -180,7 +184,7 @@ impl Text for Origin {
 
     fn schema() -> Schema {
         json_schema!({
-            "description": "stored, a JSON pointer below /status, /metadata/creationTimestamp, \
+            "description": "stored, transition, a JSON pointer below /status, /metadata/creationTimestamp, \
                             /metadata/deletionTimestamp or /metadata/generation.",
             "type": "string",
         })

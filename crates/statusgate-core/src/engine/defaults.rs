@@ -3,6 +3,7 @@
 
 use std::cell::OnceCell;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::conditions::{ByKey, ByType, Key, MAX_ELEMENTS, SCAN_LIMIT, same};
@@ -22,6 +23,8 @@ pub(super) struct Defaults<'f, 's, 'a> {
     /// The facts of the subject's object with the changes so far.
     pub(super) facts: &'f Facts<'s, 'a>,
     pub(super) subject: &'f Subject<'a>,
+    /// The time of the write.
+    pub(super) now: i64,
 }
 
 /// Whether a default certainly changes nothing. This is a fast check, because most writes need no default.
@@ -38,6 +41,8 @@ struct Wanted<'w> {
     /// The member of a condition, if the place is in a condition.
     member: Option<Member<'w>>,
     stored: Option<&'w Json<'w>>,
+    /// Whether the condition is what it was in the stored object.
+    settled: bool,
 }
 
 /// A member of the conditions of a list.
@@ -84,7 +89,8 @@ impl Defaults<'_, '_, '_> {
             }
             Filling::Field(path, sources) => {
                 let stored = self.stored(path);
-                let value = self.first_of(sources, &Wanted { member: None, stored });
+                let wanted = Wanted { member: None, stored, settled: false };
+                let value = self.first_of(sources, &wanted);
                 let absent = draft.get(path).is_none();
                 // A null does not replace a null.
                 if let Some(value) = value.filter(|value| absent || !value.is_null()) {
@@ -159,13 +165,25 @@ impl Defaults<'_, '_, '_> {
             if there || item.get("type").and_then(Json::as_str).is_none() {
                 continue;
             }
+            let before = stored.find(item);
             let wanted = Wanted {
                 member: Some(Member { list, name: member, written: &written }),
-                stored: stored.find(item).and_then(|item| item.get(member)),
+                stored: before.and_then(|before| before.get(member)),
+                settled: before.is_some_and(|before| self.is_settled(list, item, before)),
             };
             if let Some(value) = self.first_of(sources, &wanted) {
                 draft.set_member(list, index, member, value);
             }
+        }
+    }
+
+    /// Whether an element keeps its transition time.
+    fn is_settled(&self, list: &Pointer, item: &Json<'_>, before: &Json<'_>) -> bool {
+        let time = self.rules_of(list).and_then(|rules| rules.transition_time.as_ref());
+        let is_same = |member: &str| same(item.get(member), before.get(member));
+        match time.map(|time| &time.must_move_on).filter(|members| !members.is_empty()) {
+            Some(members) => members.iter().all(|member| is_same(member)),
+            None => is_same("status"),
         }
     }
 
@@ -188,6 +206,8 @@ impl Defaults<'_, '_, '_> {
             let wanted = Wanted {
                 member: Some(Member { list, name: member, written: &written }),
                 stored: stored.and_then(|item| item.get(member)),
+                settled: stored.and_then(|item| item.get("status")?.as_str())
+                    == element.get("status").and_then(Value::as_str),
             };
             if let Some(value) = self.first_of(sources, &wanted) {
                 element.insert(member.clone(), value);
@@ -300,6 +320,12 @@ impl Defaults<'_, '_, '_> {
             }
             ValueSource::Copy(CopySource::Origin(origin)) => match origin {
                 Origin::Stored => whole(wanted.stored?),
+                Origin::Transition => {
+                    wanted.stored.filter(|_| wanted.settled).and_then(whole).or_else(|| {
+                        let now = Timestamp::from_second(self.now).ok()?.to_string();
+                        whole(&Json::String(now.into()))
+                    })
+                }
                 Origin::Field(path) => whole(self.facts.object.at_status(path)?),
                 Origin::CreationTimestamp => {
                     metadata.creation_timestamp.as_deref().map(Value::from)

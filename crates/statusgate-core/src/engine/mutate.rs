@@ -209,8 +209,8 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
         let facts = self.facts(policy);
         let mut draft = Draft::new(self.object(), &self.in_lists);
-        let (convention, subject) = (&policy.convention, self.subject);
-        Defaults { convention, facts: &facts, subject }.set(default, &mut draft);
+        let (convention, subject, now) = (&policy.convention, self.subject, self.now);
+        Defaults { convention, facts: &facts, subject, now }.set(default, &mut draft);
         let Some(finished) = draft.finish().filter(|(_, changes)| !self.withholds(changes)) else {
             return false;
         };

@@ -4,7 +4,9 @@
 
 use super::judge::Judging;
 use super::mutate::mutate;
+use super::transition;
 use crate::model::{Json, Pointer, Subject, in_status, parse_rfc3339, same};
+use crate::policy::convention::Backfill;
 
 /// The largest number of seconds between the two webhooks of one write: the maximum of `timeoutSeconds`.
 const MAX_TIMEOUT: u64 = 30;
@@ -47,12 +49,22 @@ impl<'a> Judging<'_, '_, 'a> {
         mutate(self.selected, self.subject, &object, self.mutation_time(), repairs_stored).status
     }
 
-    /// When the mutating webhook ran. It is a little earlier than now if it set the time of the phase.
+    /// When the mutating webhook ran. It is a little earlier than now if it set the time of the phase or of a
+    /// condition.
     fn mutation_time(&self) -> i64 {
+        let Subject { object, resource, .. } = self.subject;
         let phase = self.selected.owner().and_then(|owner| owner.convention.phase.as_ref());
-        let time = phase
-            .and_then(|rules| self.subject.object.at_status(&rules.transition_time.as_ref()?.path))
+        let of_phase = phase
+            .and_then(|rules| object.at_status(&rules.transition_time.as_ref()?.path))
             .and_then(|time| parse_rfc3339(time.as_str()?));
-        time.filter(|time| time.abs_diff(self.now) <= MAX_TIMEOUT).unwrap_or(self.now)
+        let stamping = self
+            .selected
+            .policies()
+            .filter(|(_, policy)| policy.backfill.iter().any(Backfill::stamps));
+        let of_conditions = stamping.flat_map(|(_, policy)| {
+            transition::newest_transition(&policy.convention, object, &resource.version, self.now)
+        });
+        let mut times = of_phase.into_iter().chain(of_conditions);
+        times.find(|time| time.abs_diff(self.now) <= MAX_TIMEOUT).unwrap_or(self.now)
     }
 }

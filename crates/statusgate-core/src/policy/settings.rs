@@ -150,7 +150,7 @@ fn values_of(sources: &[ValueSource]) -> Vec<Value> {
     let values = sources.iter().filter_map(|source| match source {
         ValueSource::Value(value) => Some(value.clone()),
         ValueSource::Copy(CopySource::Origin(
-            Origin::CreationTimestamp | Origin::DeletionTimestamp,
+            Origin::Transition | Origin::CreationTimestamp | Origin::DeletionTimestamp,
         )) => Some(TIME.into()),
         ValueSource::Copy(_) => None,
     });

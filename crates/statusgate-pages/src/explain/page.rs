@@ -257,6 +257,10 @@ fn sources_in_words(sources: &[ValueSource]) -> String {
         }
         ValueSource::Copy(CopySource::Origin(origin)) => match origin {
             Origin::Stored => "the stored one".to_owned(),
+            Origin::Transition => {
+                "the stored one while the condition is the same, else the time of the write"
+                    .to_owned()
+            }
             Origin::Field(path) => path.field().to_owned(),
             metadata => metadata.to_string().trim_start_matches('/').replace('/', "."),
         },

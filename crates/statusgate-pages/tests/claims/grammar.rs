@@ -403,6 +403,10 @@ pub(crate) const PLACES: &[Place] = &[
         )],
     ),
     place(
+        "default-stamped-member",
+        &[(Backfill, "{list: /status/conditions, member: t, copyOf: transition, when: $P}")],
+    ),
+    place(
         "default-element",
         &[(
             Backfill,

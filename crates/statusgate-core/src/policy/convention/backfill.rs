@@ -8,7 +8,9 @@ use super::super::Disposition;
 use super::super::compile::{Compiler, Purpose};
 use super::ConditionList;
 use super::place::{Label, remaining};
-use crate::documents::{self, CopySource, ElementStatus, ElementValue, OnlyTimes, SteadyWhile};
+use crate::documents::{
+    self, CopySource, ElementStatus, ElementValue, OnlyTimes, Origin, SteadyWhile,
+};
 use crate::language::{Predicate, Scalar};
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -87,8 +89,7 @@ pub enum Filling {
     },
 }
 
-/// Where a value comes from. Never the clock: a controller that drops the value with its next write would
-/// get another one, in an endless loop.
+/// Where a value comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueSource {
     /// This value.
@@ -140,6 +141,18 @@ impl Backfill {
     /// Whether this removes members from elements.
     pub(crate) const fn removes_members(&self) -> bool {
         matches!(self.filling, Filling::AbsentMember { .. })
+    }
+
+    /// Whether this may set the time of the write.
+    pub(crate) fn stamps(&self) -> bool {
+        const TRANSITION: ValueSource = ValueSource::Copy(CopySource::Origin(Origin::Transition));
+        match &self.filling {
+            Filling::Member { sources, .. } => sources.contains(&TRANSITION),
+            Filling::Element { members, .. } => {
+                members.iter().any(|(_, sources)| sources.contains(&TRANSITION))
+            }
+            _ => false,
+        }
     }
 
     /// Whether this compares the status with all other defaults set.
@@ -268,9 +281,15 @@ impl Compiler<'_> {
         }
         let copies = document.copy_of.iter().flat_map(|from| from.iter());
         for (at, source) in at.key("copyOf").each(copies) {
-            if matches!(source, CopySource::Member(_)) {
-                let at = at.key("condition").name();
-                at.report_with_help("\"condition\" is only for elements of a list", help);
+            match source {
+                CopySource::Member(_) => {
+                    let at = at.key("condition").name();
+                    at.report_with_help("\"condition\" is only for elements of a list", help);
+                }
+                CopySource::Origin(Origin::Transition) => {
+                    at.report_with_help("\"transition\" is only for elements of a list", help);
+                }
+                CopySource::Origin(_) => {}
             }
         }
         // A client-side `kubectl apply` drops `value: null`, but not "nullable".
