@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::permissions::{ACCOUNT, Grants};
 use super::replica::Installation;
 use crate::backfill::registrations::gizmos;
-use crate::harness::objects::{CRD, GADGET, MUTATING, POLICY, condition_of};
+use crate::harness::objects::{CRD, GADGET, Kind, MUTATING, POLICY, condition_of};
 use crate::harness::patience::until;
-use crate::harness::plane::Plane;
+use crate::harness::plane::{Plane, documents};
 use crate::harness::pool::in_own_cluster;
 
 /// A policy for one resource of the group of the tests, which rejects another phase than a text of two letters.
@@ -103,6 +103,66 @@ fn a_registration_that_cannot_be_corrected_enforces_nothing() {
         until("the metric says so", async || (replica.metric(in_sync).await? == 1.0).then_some(()))
             .await;
         plane.objects(CRD).delete("gizmos.test.statusgate.dev").await.unwrap();
+    });
+}
+
+/// As chrysopoeia makes them from Helm charts: each source has a group of its own, with the version `bundle`.
+const REDIS: Kind = Kind {
+    api_version: "v0.redis.helmetica-bundles.io/bundle",
+    kind: "Redis",
+    path: "/apis/v0.redis.helmetica-bundles.io/bundle/namespaces/default/redis",
+};
+const PODINFO: Kind = Kind {
+    api_version: "v6.podinfo.helmetica-bundles.io/bundle",
+    kind: "Podinfo",
+    path: "/apis/v6.podinfo.helmetica-bundles.io/bundle/namespaces/default/podinfos",
+};
+
+fn service(kind: Kind) -> Value {
+    let (group, version) = kind.api_version.split_once('/').unwrap();
+    let plural = kind.path.rsplit('/').next().unwrap();
+    let texts = json!({"releaseStatus": {"type": "string"}});
+    let status = json!({"type": "object", "properties": texts});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind.kind},
+            "versions": [{
+                "name": version, "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}},
+            }],
+        },
+    })
+}
+
+#[test]
+fn a_glob_covers_the_groups_of_definitions_that_appear_later() {
+    in_own_cluster(async |plane| {
+        let installation = Installation::new(plane, &[]).await;
+        let _replica = installation.replica("one").await;
+        let [policy] = documents(include_str!("../../../deploy/policies/helmetica.yaml"))
+            .try_into()
+            .expect("one");
+        plane.objects(POLICY).create(&policy).await.unwrap();
+        enforced(plane, "helmetica", "True", "the cluster has none of its resources").await;
+        for (kind, covered) in [(REDIS, "cover 1 resource"), (PODINFO, "cover 2 resources")] {
+            plane.objects(CRD).create(&service(kind)).await.unwrap();
+            enforced(plane, "helmetica", "True", covered).await;
+            let instances = plane.objects(kind);
+            instances.create(&instances.named("a")).await.unwrap();
+            let empty = json!({"releaseStatus": ""});
+            let wrong = instances.dry_merge_status("a", empty).await;
+            assert!(wrong.is_err(), "{wrong:?}");
+            let pending = json!({"releaseStatus": "Pending"});
+            instances.dry_merge_status("a", pending).await.unwrap();
+        }
+        for kind in [PODINFO, REDIS] {
+            let name = service(kind)["metadata"]["name"].as_str().unwrap().to_owned();
+            plane.objects(CRD).delete(&name).await.unwrap();
+        }
+        enforced(plane, "helmetica", "True", "the cluster has none of its resources").await;
     });
 }
 
