@@ -255,6 +255,16 @@ fn flip(
 
 fn cases() -> Vec<Case> {
     let none = json!({});
+    let mut run = flip(
+        "tekton",
+        &[("Succeeded", "True", "Succeeded")],
+        &none,
+        &json!({"startTime": BEFORE, "completionTime": AFTER}),
+    );
+    run.before = json!({
+        "startTime": BEFORE,
+        "conditions": conditions(&[("Succeeded", "Unknown", "Running")], &none, false),
+    });
     let generation = json!({"observedGeneration": 2});
     let crossplane = [("Synced", "True", "ReconcileSuccess"), ("Ready", "True", "Available")];
     let appcat = [
@@ -377,6 +387,52 @@ fn cases() -> Vec<Case> {
             &json!({"phase": "Healthy", "observedGeneration": "2"}),
         ),
         workflow,
+        flip(
+            "cloudnative-pg",
+            &[("Ready", "True", "ClusterIsReady"), ("Initialized", "True", "BootstrapCompleted")],
+            &none,
+            &json!({"phase": "Cluster in healthy state"}),
+        ),
+        flip(
+            "helmetica",
+            &[("Accepted", "True", "CRDsUnclaimed")],
+            &generation,
+            &json!({"state": "Accepted"}),
+        ),
+        flip(
+            "kro",
+            &[
+                ("Ready", "True", "Ready"),
+                ("InstanceManaged", "True", "Managed"),
+                ("GraphResolved", "True", "Resolved"),
+                ("ResourcesReady", "True", "AllResourcesReady"),
+            ],
+            &generation,
+            &json!({"state": "ACTIVE"}),
+        ),
+        flip(
+            "kubevirt",
+            &[("Ready", "True", "")],
+            &json!({"lastProbeTime": null}),
+            &json!({"printableStatus": "Running", "created": true, "ready": true}),
+        ),
+        flip(
+            "olm-v1",
+            &[("Installed", "True", "Succeeded"), ("Progressing", "True", "Succeeded")],
+            &generation,
+            &json!({"install": {"bundle": {"name": "etcd", "version": "1.0.0"}}}),
+        ),
+        flip(
+            "openshift-clusteroperator",
+            &[
+                ("Available", "True", "AsExpected"),
+                ("Progressing", "False", "AsExpected"),
+                ("Degraded", "False", "AsExpected"),
+            ],
+            &none,
+            &json!({"versions": [{"name": "operator", "version": "4.20.0"}]}),
+        ),
+        run,
         flip("cert-manager", &[("Ready", "True", "Issued")], &generation, &none),
         flip(
             "gateway-api",

@@ -87,12 +87,12 @@ fn a_long_field_is_wrapped_after_a_dot_and_never_inside_a_name() {
 
 #[test]
 fn the_values_of_a_map_are_explained_as_elements() {
-    let fixture = "examples/suites/cloudnative-pg/convention.yaml";
-    let (code, page, err) = explain(&["cloudnative-pg", "--policies", fixture]);
+    let fixture = "examples/suites/cnpg-instances/convention.yaml";
+    let (code, page, err) = explain(&["cnpg-instances", "--policies", fixture]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     insta::assert_snapshot!(page);
     let (code, rule, err) =
-        explain(&["cloudnative-pg/primary-without-timeline", "--policies", fixture]);
+        explain(&["cnpg-instances/primary-without-timeline", "--policies", fixture]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     insta::assert_snapshot!(rule);
 }

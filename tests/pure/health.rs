@@ -203,5 +203,5 @@ fn each_rule_of_a_built_in_convention_decides_for_its_object() {
             assert_eq!(&health_under(convention, resource, object), is, "{name}: {rule}");
         }
     }
-    assert_eq!(cases.len(), 17);
+    assert_eq!(cases.len(), 24);
 }

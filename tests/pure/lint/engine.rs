@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use statusgate_analysis::lint::{self, Kind, Remark};
+use statusgate_core::model::Pointer;
 use statusgate_core::policy::PolicySet;
 
 use crate::support::{Write, built_in, following};
@@ -33,6 +34,7 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
         let rules = convention.phase.as_ref().unwrap();
         let table = Table::of_phase(convention, rules).unwrap();
         let policies = following(&convention.name, "disagreement: Repair");
+        let phase_at = rules.paths().next().unwrap();
         for (number, outcome) in table.iter() {
             assert!(outcome.admissible.contains(&true), "{}: row {number}", convention.name);
             let combination = table.space.combination(number);
@@ -40,6 +42,7 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
             let mut object =
                 serde_json::json!({"metadata": {"name": "x"}, "status": {"conditions": []}});
             let mut old = object.clone();
+            let mut resource = "things";
             for ((fact, answers), at) in table.space.facts.iter().zip(&combination) {
                 match (fact, &answers[*at]) {
                     (Fact::Deleting, Answer::Flag(true)) => {
@@ -61,11 +64,14 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
                         }
                         object["status"]["conditions"].as_array_mut().unwrap().push(condition);
                     }
+                    (Fact::Resource, Answer::Value { value, .. }) => {
+                        resource = value.as_str().unwrap();
+                    }
                     (Fact::Field { path, .. }, Answer::Value { value, .. }) => {
-                        object["status"][path.tokens().last().unwrap().as_str()] = value.clone();
+                        *at_path(&mut object, path) = value.clone();
                     }
                     (Fact::Phase { old: true }, Answer::Value { value, .. }) => {
-                        old["status"]["phase"] = value.clone();
+                        *at_path(&mut old, phase_at) = value.clone();
                     }
                     (_, Answer::Absent | Answer::Flag(false)) => {}
                     other => panic!("a fact that this test does not know: {other:?}"),
@@ -79,11 +85,13 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
                 continue;
             }
             let written = &rules.phases[wrong[number % wrong.len()]];
-            object["status"]["phase"] = written.name.as_str().into();
-            let stood_before = old["status"]["phase"] == object["status"]["phase"];
-            let stored = mutated(&policies, &old, &object);
-            let phase = stored["status"]["phase"].as_str().unwrap();
-            let at = rules.phases.iter().position(|known| known.name == phase).unwrap();
+            *at_path(&mut object, phase_at) = written.name.as_str().into();
+            let phase_in = |object: &Value| object.pointer(&phase_at.to_string()).cloned();
+            let stood_before = phase_in(&old) == phase_in(&object);
+            let mutated = |object| mutated(&policies, resource, &old, object);
+            let stored = mutated(&object);
+            let phase = phase_in(&stored).unwrap();
+            let at = rules.phases.iter().position(|known| known.name == phase.as_str().unwrap()).unwrap();
             if let Some(imposed) = outcome.imposed {
                 assert_eq!(at, imposed, "{}: row {number}", convention.name);
             } else if !stood_before {
@@ -91,7 +99,7 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
                 assert!(outcome.admissible[at], "{}: row {number}: {phase}", convention.name);
             }
             assert_eq!(
-                mutated(&policies, &old, &stored),
+                mutated(&stored),
                 stored,
                 "{}: row {number}",
                 convention.name
@@ -104,7 +112,11 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
 
 const TIME: &str = "2026-01-01T00:00:00Z";
 
-fn mutated(policies: &PolicySet, old: &Value, new: &Value) -> Value {
+fn at_path<'o>(object: &'o mut Value, path: &Pointer) -> &'o mut Value {
+    path.tokens().iter().fold(object, |object, token| &mut object[token.as_str()])
+}
+
+fn mutated(policies: &PolicySet, resource: &str, old: &Value, new: &Value) -> Value {
     let write = Write::of_texts(Some(old.to_string()), new.to_string());
-    write.at("2026-01-10T00:00:00Z").mutate(policies).object()
+    write.addressing("g", "v1", resource).at("2026-01-10T00:00:00Z").mutate(policies).object()
 }

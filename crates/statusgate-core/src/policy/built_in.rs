@@ -27,17 +27,18 @@ macro_rules! documents {
 documents! {
     CONVENTIONS, "built-in/", "../conventions/",
     "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "capi-v1beta1" "capi-v1beta2" "cert-manager"
-    "crossplane" "gateway-api" "knative" "kstatus" "kstatus-flux" "metav1"
-    "olm-csv" "olm-csv-proposed" "stackable"
+    "cloudnative-pg" "crossplane" "gateway-api" "helmetica" "knative" "kro" "kstatus" "kstatus-flux"
+    "kubevirt" "metav1" "olm-csv" "olm-csv-proposed" "olm-v1" "openshift-clusteroperator" "stackable"
+    "tekton"
 }
 
 // The policies that are used when no others are named: one for each system that a built-in convention
 // describes.
 documents! {
     EXAMPLES, "built-in/policies/", "../../../../deploy/policies/",
-    "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "cert-manager" "cluster-api" "crossplane"
-    "gateway-api" "knative" "kstatus" "kstatus-flux" "metav1"
-    "olm-csv" "olm-csv-proposed" "stackable"
+    "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "cert-manager" "cloudnative-pg" "cluster-api"
+    "crossplane" "gateway-api" "helmetica" "knative" "kro" "kstatus" "kstatus-flux" "kubevirt" "metav1"
+    "olm-csv" "olm-csv-proposed" "olm-v1" "openshift-clusteroperator" "stackable" "tekton"
 }
 
 /// The specs that documents have extended so far, with everything that they extend themselves. The other
