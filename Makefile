@@ -152,6 +152,7 @@ docs: ## generate the schemas, the pages of conventions and of lint, the table o
 	$(CARGO) $(BUILD)
 	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
+	target/debug/statusgate schema Dictionary > docs/schemas/dictionary.json
 	target/debug/statusgate manifests crds StatusPolicy > deploy/crds/statuspolicies.statusgate.dev.yaml
 	target/debug/statusgate manifests crds StatusConvention > deploy/crds/statusconventions.statusgate.dev.yaml
 	UPDATE_DOCS=1 $(CARGO) test --test command_line explain::the_pages_of_the_docs

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::{ArgGroup, Subcommand};
+use serde_json::json;
 
 use super::action::one_of;
 use super::connection::{Connection, block_on};
 use super::input::Input;
 use super::plurals::read_definitions;
 use super::policies::Policies;
-use super::{Outcome, fail_with, say};
+use super::{Outcome, fail_with, print, say};
 use statusgate_cluster::Definition;
 use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_core::model::Resource;
@@ -20,6 +21,7 @@ use statusgate_core::policy::PolicySet;
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::schema::NEWEST;
 use statusgate_core::source::Manifests;
+use statusgate_pages::dictionary::Dictionary;
 use statusgate_pages::readers::{Program, Readable, Reader, Witness, lua};
 
 /// The commands of `export`.
@@ -27,6 +29,16 @@ use statusgate_pages::readers::{Program, Readable, Reader, Witness, lua};
 pub(super) enum Args {
     /// Print what the status of custom resources means, in the format of a tool that reads it.
     Health(HealthArgs),
+    /// Print what the conditions and phases of resources mean, as JSON for portals and dashboards.
+    #[command(
+        after_help = "For each resource of the policies its convention, and for each convention the polarity, the \
+                      meaning and the reasons of its conditions, and the meaning and the health of its phases. \
+                      `statusgate schema Dictionary` prints the JSON Schema."
+    )]
+    Dictionary {
+        #[command(flatten)]
+        policies: Policies,
+    },
 }
 
 /// The arguments of `export health`.
@@ -44,8 +56,8 @@ pub(super) enum Args {
                   a health, or something cannot be read."
 )]
 pub(super) struct HealthArgs {
-    /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
-    /// Kustomization. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
+    /// The tool. `argocd`: a ConfigMap with Lua scripts. `flux` and `flux-helmrelease`: `healthCheckExprs` of
+    /// a Kustomization or a HelmRelease. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
     /// resources.
     #[arg(long = "for", value_name = "TOOL", value_parser = one_of(Reader::ALL, Reader::name))]
     reader: Reader,
@@ -77,7 +89,13 @@ pub(super) struct HealthArgs {
 /// # Errors
 /// When policies or definitions cannot be read, or no kind has a health.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let Args::Health(args) = args;
+    let args = match args {
+        Args::Health(args) => args,
+        Args::Dictionary { policies } => {
+            let policies = policies.load()?;
+            return print(&format!("{:#}\n", json!(Dictionary::of(&policies))));
+        }
+    };
     if args.out.is_some() && args.reader != Reader::ArgoCd {
         bail!("--out is only for argocd");
     }
@@ -95,8 +113,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if kinds.is_empty() {
         bail!(left_out);
     }
+    let mut gaps: Vec<String> = kinds
+        .iter()
+        .flat_map(|kind| {
+            args.reader.gaps(kind).into_iter().map(|gap| format!("{}: {gap}", kind.name()))
+        })
+        .collect();
     match &args.out {
-        None => io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?,
+        None => {
+            let text = args.reader.export(&kinds);
+            if args.reader == Reader::ArgoCd && text.len() > lua::MAX_CONFIG_MAP {
+                gaps.push(format!(
+                    "the ConfigMap has {} bytes, and an API server accepts {}: export fewer kinds, or use --out",
+                    text.len(),
+                    lua::MAX_CONFIG_MAP
+                ));
+            }
+            io::stdout().lock().write_all(text.as_bytes())?;
+        }
         Some(folder) => {
             for (resource, kind) in &found {
                 let Some(kind) = kind else { continue };
@@ -106,12 +140,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
             }
         }
     }
-    let gaps: Vec<String> = kinds
-        .iter()
-        .flat_map(|kind| {
-            args.reader.gaps(kind).into_iter().map(|gap| format!("{}: {gap}", kind.name()))
-        })
-        .collect();
     gaps.iter().chain((!others.is_empty()).then_some(&left_out)).for_each(say);
     Ok(Outcome::of(!gaps.is_empty()))
 }
@@ -177,10 +205,18 @@ fn readable(
             program.schema = defined.schema;
         }
     }
-    let CustomResource { group, kind, plural, .. } = &resource;
-    let (group, kind, plural) = (group.clone(), kind.clone(), plural.clone());
-    let readable = (!versions.is_empty()).then_some(Readable { group, kind, plural, versions });
-    (resource, readable)
+    if versions.is_empty() {
+        return (resource, None);
+    }
+    let readable = Readable {
+        group: resource.group.clone(),
+        kind: resource.kind.clone(),
+        plural: resource.plural.clone(),
+        // Objects do not say which other versions there are.
+        complete: !definition.is_empty() && versions.len() == resource.versions.len(),
+        versions,
+    };
+    (resource, Some(readable))
 }
 
 /// An object for each clause of the programs of a kind.

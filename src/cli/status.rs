@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use serde::Serialize;
 
+use super::action::one_of;
 use super::entry::ObjectEntry;
 use super::input::Input;
 use super::output::{Output, json_lines, stdout};
@@ -16,6 +17,7 @@ use super::policies::Policies;
 use super::time::Now;
 use super::{Outcome, say};
 use statusgate_core::engine::{HealthStatus, Reading};
+use statusgate_core::kstatus::Fork;
 use statusgate_core::model::{Json, Writer};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::request::Request;
@@ -44,6 +46,11 @@ pub(super) struct Args {
     #[arg(short, long, value_enum, default_value = "table")]
     output: Output,
 
+    /// The kstatus in the result: `kubernetes-sigs` as in kpt, or `fluxcd` as in Flux and Helm 4.
+    #[arg(long, value_name = "NAME", default_value = Fork::default().name(),
+          value_parser = one_of(Fork::ALL, Fork::name))]
+    kstatus: Fork,
+
     #[command(flatten)]
     now: Now,
 }
@@ -65,7 +72,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut mistakes: Vec<String> = mistakes.map(|mistake| format!("{mistake:#}")).collect();
     let mut records = Vec::with_capacity(manifests.iter().len());
     for manifest in manifests.iter() {
-        match Record::of(&manifest, &policies, &plurals, now) {
+        match Record::of(&manifest, &policies, &plurals, now, args.kstatus) {
             Ok(record) => records.push(record),
             Err(error) => {
                 mistakes.push(format!("{:#}", manifest.mistake("", source::reason(&error))))
@@ -101,6 +108,7 @@ impl<'m> Record<'m> {
         policies: &'m PolicySet,
         plurals: &Plurals,
         now: i64,
+        fork: Fork,
     ) -> Result<Self, serde_json::Error> {
         let identity = manifest.identity;
         let mut tree = Json::parse(manifest.text)?;
@@ -111,7 +119,7 @@ impl<'m> Record<'m> {
         let subject = request.subject(policies, plurals.served(identity, policies));
         let entry = ObjectEntry::of(manifest, policies, subject.as_ref());
         // Invalid metadata: no policy can judge the object, and kstatus reports an error.
-        let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now);
+        let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now, fork);
         Ok(Self { entry, reading })
     }
 

@@ -126,9 +126,90 @@ fn a_line_has_the_object_its_result_and_its_standing() {
     let ended = status(&["-o", "json"], CURRENT);
     let expected = json!({"file": "stdin", "line": 1, "document": 1,
         "apiVersion": "example.com/v1", "kind": "Thing", "namespace": "s", "name": "a",
-        "policies": [], "unjudged": "no policy selects it", "health": "current", "healthReason": "Resource is current",
+        "policies": [], "unjudged": "no policy selects it", "health": "unknown", "healthReason": "no policy selects things.example.com",
         "status": "Current", "message": "Resource is current", "conditions": []});
     assert_eq!(json_lines(&ended.out), [expected]);
+}
+
+/// Green needs a convention, or a kind that kstatus was made for.
+#[test]
+fn without_a_policy_only_kinds_of_kubernetes_are_current() {
+    let of = |text: &str| {
+        let ended = status(&["-o", "json"], text);
+        let line = json_lines(&ended.out).remove(0);
+        (
+            line["health"].as_str().unwrap().to_owned(),
+            line["healthReason"].as_str().unwrap().to_owned(),
+        )
+    };
+    let thing = |status: &str| {
+        of(&format!(
+            "{{apiVersion: example.com/v1, kind: Thing, metadata: {{name: a, generation: 2}}, status: {status}}}"
+        ))
+    };
+    let unknown = ("unknown".to_owned(), "no policy selects things.example.com".to_owned());
+    for green in ["{}", "{phase: Failed}", "{conditions: [{type: Ready, status: 'True'}]}"] {
+        assert_eq!(thing(green), unknown, "{green}");
+    }
+    assert_eq!(thing("{observedGeneration: 1}").0, "inProgress");
+    assert_eq!(
+        thing("{conditions: [{type: Stalled, status: 'True', message: stuck}]}"),
+        ("failed".into(), "stuck".into())
+    );
+    let kubernetes =
+        |head: &str, rest: &str| of(&format!("{{{head}, metadata: {{name: a}}{rest}}}"));
+    assert_eq!(kubernetes("apiVersion: v1, kind: ServiceAccount", "").0, "current");
+    assert_eq!(kubernetes("apiVersion: networking.k8s.io/v1, kind: Ingress", "").0, "current");
+    assert_eq!(kubernetes("apiVersion: gateway.example.k8s.io/v1, kind: Gate", "").0, "unknown");
+    // kstatus reports these as Current or InProgress.
+    for (head, status, reason) in [
+        (
+            "apiVersion: v1, kind: Pod",
+            "{phase: Failed, reason: Evicted, message: low on memory}",
+            "low on memory",
+        ),
+        ("apiVersion: v1, kind: PersistentVolumeClaim", "{phase: Lost}", "phase Lost"),
+        (
+            "apiVersion: v1, kind: Node",
+            "{conditions: [{type: Ready, status: Unknown, message: no kubelet}]}",
+            "no kubelet",
+        ),
+        (
+            "apiVersion: apiregistration.k8s.io/v1, kind: APIService",
+            "{conditions: [{type: Available, status: 'False'}]}",
+            "Available is False",
+        ),
+        (
+            "apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest",
+            "{conditions: [{type: Denied, status: 'True', reason: No}]}",
+            "No",
+        ),
+    ] {
+        assert_eq!(
+            kubernetes(head, &format!(", status: {status}")),
+            ("failed".into(), reason.into()),
+            "{head}"
+        );
+    }
+    let scaler = "apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler";
+    let active = |reason: &str| {
+        kubernetes(scaler, &format!(", status: {{conditions: [{{type: ScalingActive, status: 'False', reason: {reason}}}]}}")).0
+    };
+    assert_eq!(
+        (active("FailedGetScale"), active("ScalingDisabled")),
+        ("failed".into(), "current".into())
+    );
+}
+
+#[test]
+fn the_kstatus_of_flux_can_be_chosen() {
+    let job = "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {suspend: true}, \
+        status: {conditions: [{type: Suspended, status: 'True'}]}}";
+    let of = |arguments: &[&str]| {
+        let ended = status(&[&["-o", "json"], arguments].concat(), job);
+        json_lines(&ended.out)[0]["status"].clone()
+    };
+    assert_eq!([of(&[]), of(&["--kstatus", "fluxcd"])], ["Current", "InProgress"]);
 }
 
 #[test]
@@ -167,9 +248,9 @@ fn the_default_output_is_a_table() {
     let table = status(&[], CURRENT).out;
     assert_eq!(
         table,
-        "KIND   NAME  HEALTH   REASON               KSTATUS\n\
-         Thing  s/a   current  Resource is current  Current\n\n\
-         1 object: 1 current\n"
+        "KIND   NAME  HEALTH   REASON                                KSTATUS\n\
+         Thing  s/a   unknown  no policy selects things.example.com  Current\n\n\
+         1 object: 1 unknown\n"
     );
 }
 
@@ -208,7 +289,7 @@ fn the_exit_code_is_1_if_an_object_needs_attention() {
 fn an_unreadable_object_is_reported_and_the_others_are_printed() {
     let ended = status(&["-f", "-", "-f", "no/such/file.yaml"], &format!("a: [\n---\n{CURRENT}"));
     assert_eq!(ended.code, 2);
-    assert!(ended.out.contains("Thing  s/a   current"), "{}", ended.out);
+    assert!(ended.out.contains("Thing  s/a   unknown"), "{}", ended.out);
     assert!(ended.err.contains("no/such/file.yaml: error: this cannot be read"), "{}", ended.err);
     assert!(ended.err.contains("stdin:1:4: error: invalid YAML"), "{}", ended.err);
     let ended = status(&["--policies", "no/such/policy.yaml"], CURRENT);

@@ -40,6 +40,7 @@ impl Script {
             kind: "Thing".to_owned(),
             plural: plural.clone(),
             versions: vec![("v1".to_owned(), program)],
+            complete: true,
         };
         assert_eq!(Reader::ArgoCd.gaps(&kind), [""; 0], "{}", convention.name);
         Self { convention, plural, text: lua::script(&kind) }

@@ -98,7 +98,8 @@ impl Checks {
     fn is_regular(&self, object: &Value) -> bool {
         let is_list = |list: &Value| {
             let is_condition = |condition: &Value| condition["type"].is_string();
-            list.as_array().is_some_and(|conditions| conditions.iter().all(is_condition))
+            // Null and other values are no list, and not asked.
+            list.as_array().is_none_or(|conditions| conditions.iter().all(is_condition))
         };
         let is_list_or_absent = |list: Option<&Value>| list.is_none_or(is_list);
         let status = object.get("status");
@@ -109,7 +110,7 @@ impl Checks {
                 let is_regular = |parent: &Value| {
                     parent.is_object() && is_list_or_absent(parent.pointer(&inner))
                 };
-                parents.as_array().is_some_and(|parents| parents.iter().all(is_regular))
+                parents.as_array().is_none_or(|parents| parents.iter().all(is_regular))
             }),
         });
         lists && status.is_none_or(|status| status.is_object())
@@ -201,13 +202,13 @@ impl Serialize for Decoded<'_> {
     }
 }
 
-/// Whether Flux asks its expressions. Before, it compares `status.observedGeneration`, which must be an
-/// integer, with the newest generation (`StatusEvaluator.Evaluate` in fluxcd/pkg).
+/// Whether Flux asks its expressions. Before, it compares `status.observedGeneration`, if that is an integer,
+/// with the newest generation (`StatusEvaluator.Evaluate` in fluxcd/pkg 3619c73).
 pub(crate) fn flux_reads(object: &Value) -> bool {
     let observed = object.pointer("/status/observedGeneration");
     let newest = object.pointer("/metadata/generation");
     observed
-        .is_none_or(|observed| observed.is_i64() && newest.is_none_or(|newest| observed == newest))
+        .is_none_or(|observed| !observed.is_i64() || newest.is_none_or(|newest| observed == newest))
 }
 
 /// Whether Flux finds that an object failed, and that it is current; `None` is an error.

@@ -100,6 +100,14 @@ fn a_patched_write_shows_both_statuses_and_what_readers_see_of_the_new_one() {
     assert!(kubectl.ends_with("vshnredis.vshn.appcat.vshn.io/cache patched"), "{kubectl}");
 }
 
+#[test]
+fn without_a_convention_there_is_nothing_to_export_for_argo_cd() {
+    let object = "{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}";
+    let readers = &judge(json!({"object": object}))["judged"]["readers"];
+    assert_eq!((&readers["health"], &readers["exported"]), (&json!("unknown"), &json!(false)));
+    assert_eq!((&readers["argocd"], &readers["flux"]), (&Value::Null, &json!("Current")));
+}
+
 /// Each review of the fixtures that is a write: the interface gives the response of the server.
 #[test]
 fn recorded_reviews_get_the_responses_of_the_server() {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::language::Predicate;
 use statusgate_core::policy::{PolicySet, Source};
+use statusgate_pages::dictionary::Dictionary;
 
 const KINDS: [DocumentKind; 2] = [DocumentKind::StatusPolicy, DocumentKind::StatusConvention];
 
@@ -46,6 +47,29 @@ fn the_schemas_are_as_checked_in() {
         let fresh = format!("{}\n", serde_json::to_string_pretty(&kind.json_schema()).unwrap());
         assert!(stored == fresh, "{path} is not up to date: run `make docs`");
     }
+    let stored = fs::read_to_string("docs/schemas/dictionary.json").unwrap_or_default();
+    assert_eq!(stored, format!("{:#}\n", Dictionary::schema()), "run `make docs`");
+}
+
+#[test]
+fn the_dictionary_matches_its_schema_and_has_the_words_of_all_conventions() {
+    let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+    let dictionary = json!(Dictionary::of(&policies));
+    let validator = jsonschema::validator_for(&Dictionary::schema()).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&dictionary).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    assert_eq!(dictionary["conventions"].as_object().unwrap().len(), 24);
+    let of = |name: &str| &dictionary["conventions"][name];
+    let types = of("stackable")["conditions"][0]["types"].as_array().unwrap();
+    let stopped = types.iter().find(|known| known["type"] == "Stopped").unwrap();
+    assert_eq!(stopped["polarity"], "negative");
+    let phases = of("cert-manager")["phase"]["values"].as_array().unwrap();
+    let valid = phases.iter().find(|known| known["phase"] == "valid").unwrap();
+    assert_eq!((&valid["health"], &valid["retried"]), (&json!("current"), &json!(false)));
+    let resources = dictionary["resources"].as_array().unwrap();
+    assert!(resources.iter().any(|rule| rule["convention"] == "cert-manager"
+        && rule["resources"].to_string().contains("certificates")));
 }
 
 #[test]

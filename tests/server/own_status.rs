@@ -4,7 +4,7 @@ use crate::support::{NOW, Write, following};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use statusgate_cluster::manifests::coverage::Coverage;
-use statusgate_core::kstatus::compute;
+use statusgate_core::kstatus::{Fork, compute};
 use statusgate_core::model::Json;
 use statusgate_manager::conditions::{DocumentState, Registered, ReplicaEntry, Status, seconds};
 use statusgate_manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
@@ -38,7 +38,7 @@ impl Stored {
         }
         let object = write.new_object().to_string();
         let object = Json::parse(&object).unwrap();
-        format!("{:?}", compute(&object, self.now.as_second()).unwrap().status)
+        format!("{:?}", compute(&object, self.now.as_second(), Fork::default()).unwrap().status)
     }
 }
 

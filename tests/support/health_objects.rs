@@ -158,6 +158,10 @@ pub(crate) fn objects(convention: &Convention) -> BoxedStrategy<Value> {
         if let Some(path) = &health.message {
             part(path.tokens(), often(texts()));
         }
+        // Lua loses null, so an object that holds only null would be empty.
+        for path in health.rules.iter().filter_map(|rule| rule.message.as_deref()) {
+            part(path.tokens(), often(select(vec![json!("m"), json!(""), json!(3)]).boxed()));
+        }
     }
     let generation = select(vec![Some(json!(2)), Some(json!(2)), Some(json!(3)), None]).boxed();
     part(&["metadata".to_owned(), "generation".to_owned()], generation);
@@ -213,14 +217,32 @@ fn conditions(words: &Words) -> BoxedStrategy<Value> {
     let severity = of(&words.severities, &[json!(""), json!("Other"), json!(null), json!(false)]);
     let observed =
         of(&[], &[json!(1), json!(2), json!(2), json!(3), json!("1"), json!(1.5), json!(null)]);
-    let members =
-        (kind, often(status), often(reason), often(severity), often(texts()), often(observed));
+    let time = of(
+        &[],
+        &[json!("2024-01-01T00:00:00Z"), json!("2024-06-01T00:00:00Z"), json!(""), json!(7)],
+    );
+    let members = (
+        kind,
+        often(status),
+        often(reason),
+        often(severity),
+        often(texts()),
+        often(observed),
+        often(time),
+    );
     members
-        .prop_map(|(kind, status, reason, severity, message, observed)| {
-            let names = ["status", "reason", "severity", "message", "observedGeneration"];
+        .prop_map(|(kind, status, reason, severity, message, observed, time)| {
+            let names = [
+                "status",
+                "reason",
+                "severity",
+                "message",
+                "observedGeneration",
+                "lastTransitionTime",
+            ];
             let mut condition = json!({"type": kind});
             for (name, value) in
-                names.into_iter().zip([status, reason, severity, message, observed])
+                names.into_iter().zip([status, reason, severity, message, observed, time])
             {
                 if let Some(value) = value {
                     condition[name] = value;

@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use super::ClusterError;
 use super::identity::read_object;
 use statusgate_core::engine::Health;
-use statusgate_core::kstatus::compute;
+use statusgate_core::kstatus::{Fork, compute};
 use statusgate_core::model::{Json, Object, Operation, Resource, Subject, Writer};
 use statusgate_core::policy::PolicySet;
 
@@ -32,11 +32,7 @@ pub struct Target {
 impl Target {
     /// `xvshnpostgresqls.vshn.appcat.vshn.io`, the name of the resource for kubectl and of its CRD.
     pub fn name(&self) -> String {
-        if self.group.is_empty() {
-            self.plural.clone()
-        } else {
-            format!("{}.{}", self.plural, self.group)
-        }
+        self.resource().name()
     }
 
     /// `vshn.appcat.vshn.io/v1`.
@@ -86,8 +82,8 @@ impl Target {
         }
     }
 
-    /// The health of a stored object under the first policy with a convention that defines it, otherwise by
-    /// kstatus.
+    /// The health of a stored object under the first policy with a convention that defines it, otherwise as far as
+    /// kstatus knows.
     ///
     /// # Errors
     /// When the text is not an object with a name, or its status is too large.
@@ -102,8 +98,23 @@ impl Target {
         let resource = self.resource();
         Ok(match judging.find_map(|policy| Health::of(&policy.convention, &object, &resource)) {
             Some(health) => health,
-            None => Health::of_kstatus(&compute(&Json::parse(text)?, now.as_second())),
+            None => self.health_without_convention(text, now)?,
         })
+    }
+
+    /// The health of a stored object of which no policy defines the health.
+    ///
+    /// # Errors
+    /// When the text is not JSON.
+    pub(super) fn health_without_convention(
+        &self,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<Health, serde_json::Error> {
+        let object = Json::parse(text)?;
+        let why = self.resource().without_health(!self.policies.is_empty());
+        let result = compute(&object, now.as_second(), Fork::default());
+        Ok(Health::without_convention(&object, &result, &why))
     }
 
     /// The error of an invalid list.

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`explain`] | a convention for people: its page, its truth table, its graph of phases |
+//! | [`dictionary`] | what conditions and phases mean, for portals |
 //! | [`readers`] | health in the formats of other tools |
 //! | [`calls`] | one JSON interface to all of this, for a page: [`calls::call`] |
 //!
@@ -10,5 +11,6 @@
 //! pure as both, and compiles for `wasm32-unknown-unknown` (`make wasm`). Begin with [`calls`], which names every other part.
 
 pub mod calls;
+pub mod dictionary;
 pub mod explain;
 pub mod readers;

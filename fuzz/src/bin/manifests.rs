@@ -47,7 +47,7 @@ fn read(data: &[u8]) {
             assert!(!metadata.is_object() && !metadata.is_null(), "{error}: {value}");
         }
         if let Ok(json) = Json::parse(manifest.text) {
-            let _ = kstatus::compute(&json, 0);
+            let _ = kstatus::compute(&json, 0, kstatus::Fork::Fluxcd);
         }
         if manifest.item.is_none() {
             assert_eq!(Identity::of(manifest.text).as_ref(), Ok(manifest.identity));

@@ -11,14 +11,14 @@ mod properties;
 mod workloads;
 
 use serde_json::{Value, json};
-use statusgate_core::kstatus::{ComputeError, KStatus, compute};
+use statusgate_core::kstatus::{ComputeError, Fork, KStatus, compute};
 use statusgate_core::model::Json;
 
 /// 2024-06-01T12:00:00Z
 const NOW: i64 = 1_717_243_200;
 
 fn answer(object: &Value) -> Result<KStatus, ComputeError> {
-    compute(&Json::parse(&object.to_string()).unwrap(), NOW)
+    compute(&Json::parse(&object.to_string()).unwrap(), NOW, Fork::KubernetesSigs)
 }
 
 /// `STATUS reason`, `STATUS` alone without a condition, or `error`.
@@ -63,7 +63,7 @@ fn every_recorded_result_is_the_same() {
         let head: Value = serde_json::from_str(&format!("{head}}}")).unwrap();
         let text = text.strip_suffix('}').unwrap();
         let (name, expect) = (&head["name"], &head["expect"]);
-        match compute(&Json::parse(text).unwrap(), NOW) {
+        match compute(&Json::parse(text).unwrap(), NOW, Fork::KubernetesSigs) {
             // The texts of errors differ from Go's.
             Err(_) => assert_eq!(expect["error"], true, "{name}"),
             Ok(result) => assert_eq!(&serde_json::to_value(&result).unwrap(), expect, "{name}"),
@@ -104,9 +104,22 @@ fn upstream_custom_resources() {
     }
 }
 
+/// `jobConditions` of fluxcd/cli-utils 967855f has no case for Suspended.
+#[test]
+fn the_forks_differ_for_a_suspended_job_that_has_not_started() {
+    let status = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+    let spec = json!({"suspend": true});
+    let job = object("batch/v1", "Job", &json!({"spec": spec, "status": status})).to_string();
+    let of = |fork| compute(&Json::parse(&job).unwrap(), NOW, fork).unwrap().message;
+    assert_eq!(Fork::ALL.map(of), ["Job is suspended", "Job not started"]);
+}
+
 #[test]
 fn the_last_of_duplicate_members_counts_and_names_are_case_sensitive() {
-    let status_of = |text: &str| compute(&Json::parse(text).unwrap(), NOW).unwrap().status.name();
+    let status_of = |text: &str| {
+        let object = Json::parse(text).unwrap();
+        compute(&object, NOW, Fork::KubernetesSigs).unwrap().status.name()
+    };
     let head = r#""apiVersion":"a/v1","kind":"A""#;
     for (rest, expected) in [
         (

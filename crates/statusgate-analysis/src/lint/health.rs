@@ -9,7 +9,7 @@ use crate::facts::Question;
 use crate::scene::Scene;
 use crate::table::health_space;
 use statusgate_core::engine::{Health, HealthStatus};
-use statusgate_core::kstatus::compute;
+use statusgate_core::kstatus::{Fork, compute};
 use statusgate_core::language::{AnyWord, Predicate};
 use statusgate_core::model::Json;
 use statusgate_core::policy::convention::Health as Rules;
@@ -64,7 +64,7 @@ pub(super) fn health_is_the_kstatus_result(lint: &Lint<'_>) -> Vec<Remark> {
         let numbers = space.scattered(MAX_WRITES).inspect(|_| lint.count(1));
         for scene in stage.scenes(&space, numbers) {
             let Some((_, health)) = stage.health(&scene) else { continue };
-            let result = compute(&Json::from(&scene.object), 0);
+            let result = compute(&Json::from(&scene.object), 0, Fork::default());
             let kstatus = Health::of_kstatus(&result).class;
             if kstatus.is != health.class.is {
                 let name = result.map_or("an error", |result| result.status.name());

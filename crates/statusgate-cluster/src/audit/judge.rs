@@ -11,7 +11,6 @@ use statusgate_core::causes::with_causes;
 use statusgate_core::engine::{
     Action, Found, Health, PatchFailed, Rehearsal, decide, newest_transition, phase_of, review,
 };
-use statusgate_core::kstatus::compute;
 use statusgate_core::model::{
     Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer,
     parse_rfc3339,
@@ -102,7 +101,7 @@ impl<'p> Judge<'p> {
             judged.since = judged.since.max(newest);
             let health = match Health::of(&policy.convention, object, resource) {
                 Some(health) => health,
-                None => Health::of_kstatus(&compute(&Json::parse(text)?, now.as_second())),
+                None => target.health_without_convention(text, now)?,
             };
             judged.states.push(state(*index, policy, health, object, resource));
         }
@@ -238,8 +237,9 @@ fn state<'a>(
 /// A health for tests.
 #[cfg(test)]
 pub(super) fn health() -> Health {
-    let object = Json::parse("{}").map(|object| compute(&object, 0));
-    Health::of_kstatus(&object.unwrap_or_else(|error| panic!("{error}")))
+    use statusgate_core::engine::{HealthClass, HealthStatus};
+    let class = HealthClass { is: HealthStatus::Current, retried: false };
+    Health { class, reason: "Resource is current".to_owned() }
 }
 
 #[cfg(test)]

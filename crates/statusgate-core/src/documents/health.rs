@@ -29,7 +29,8 @@ pub enum HealthStatus {
 document! {
     /// What a status means for its readers: Argo CD, Flux, portals. The first of these that applies counts:
     /// `metadata.deletionTimestamp` (terminating), rules with `evenIfStale`, an observedGeneration that is
-    /// behind (inProgress), the other rules with the health of the phase, and the default.
+    /// behind (inProgress), the other rules with the health of the phase, a condition that observed an older
+    /// generation (inProgress), and the default.
     #[derive(Default)]
     #[schemars(extend("x-merge" = "keys"))]
     pub struct Health {
@@ -47,7 +48,7 @@ document! {
     /// A rule about health.
     #[schemars(extend("x-merge" = "keys", "x-name" = "name"))]
     pub struct HealthRule {
-        /// The name, which is the reason if no condition has a message.
+        /// The name, which is the reason if neither a field nor a condition has a message.
         name: Name,
         /// The health.
         is?: HealthStatus,
@@ -62,6 +63,8 @@ document! {
         list?: ListPointer,
         /// When it applies. Conditions that observed an older generation are no evidence.
         when?: Predicate,
+        /// The field with the reason. Default: the message of the first condition that made the rule true.
+        message?: StatusPointer,
         /// Where the rule comes from.
         source = String,
     }

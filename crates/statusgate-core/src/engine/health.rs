@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::evidence::{Facts, Truth, facts_of};
 use crate::documents::HealthStatus;
-use crate::kstatus::{ComputeError, KStatus, Status};
+use crate::kstatus::{self, ComputeError, KStatus, Status};
 use crate::language::{AnyWord, Condition, ConditionOf, Observed, Predicate, observed};
-use crate::model::{Conditions, Object, Pointer, Resource};
+use crate::model::{Conditions, Json, Object, Pointer, Resource};
 use crate::policy::convention::{self, Convention, HealthClass, HealthRule};
 
 /// The health of an object under a convention.
@@ -38,6 +38,10 @@ impl Health {
     ) -> Option<(Option<&'c HealthRule>, Self)> {
         Some(match Ground::of(convention, object, resource)? {
             Ground::Given(is, reason) => (None, Self::new(is, reason)),
+            Ground::NoRule(is, reason, facts) => {
+                let complaint = complaint(convention, &facts);
+                (None, Self::new(is, complaint.unwrap_or(reason)))
+            }
             Ground::Rule(rule, class, facts) => {
                 (Some(rule), Self { class, reason: reason_of(rule, convention, &facts) })
             }
@@ -51,12 +55,36 @@ impl Health {
         resource: &Resource<'a>,
     ) -> bool {
         Ground::of(convention, object, resource).is_some_and(|ground| match ground {
-            Ground::Given(is, _) => is == HealthStatus::Current,
+            Ground::Given(is, _) | Ground::NoRule(is, ..) => is == HealthStatus::Current,
             Ground::Rule(_, class, _) => class.is == HealthStatus::Current,
         })
     }
 
-    /// The health of an object without a convention that defines it: its kstatus result.
+    /// The health of an object without a convention that defines it: it is unknown, for the reason `why`, unless
+    /// kstatus knows the kind or finds that the object is not current.
+    pub fn without_convention(
+        object: &Json<'_>,
+        result: &Result<KStatus, ComputeError>,
+        why: &str,
+    ) -> Self {
+        match result {
+            Ok(KStatus { status: Status::Terminating, .. }) | Err(_) => Self::of_kstatus(result),
+            Ok(KStatus { status, .. }) => {
+                if let Some((reason, retried)) = kstatus::failure(object) {
+                    return Self {
+                        class: HealthClass { is: HealthStatus::Failed, retried },
+                        reason,
+                    };
+                }
+                if *status == Status::Current && !kstatus::is_of_kubernetes(object) {
+                    return Self::new(HealthStatus::Unknown, why);
+                }
+                Self::of_kstatus(result)
+            }
+        }
+    }
+
+    /// A kstatus result as a health.
     pub fn of_kstatus(result: &Result<KStatus, ComputeError>) -> Self {
         match result {
             Ok(KStatus { status, message, .. }) => Self::new(
@@ -84,8 +112,10 @@ pub const NO_RULE: &str = "no rule about health applies";
 
 /// What decides about the health of an object.
 enum Ground<'c, 's, 'a> {
-    /// No rule; this is the reason.
+    /// No rule is asked; this is the reason.
     Given(HealthStatus, &'static str),
+    /// No rule applies. A condition may say why, otherwise this is the reason.
+    NoRule(HealthStatus, &'static str, Facts<'s, 'a>),
     /// A rule, with the facts for which it applies.
     Rule(&'c HealthRule, HealthClass, Facts<'s, 'a>),
 }
@@ -113,10 +143,15 @@ impl<'c: 's, 's, 'a> Ground<'c, 's, 'a> {
             let (class, facts) = apply(rule, rules, convention, facts)?;
             Some(Self::Rule(rule, class, facts))
         });
-        Some(found.unwrap_or(match is_stale {
-            true => Self::Given(HealthStatus::InProgress, STALE),
-            false => Self::Given(rules.default, NO_RULE),
-        }))
+        if found.is_some() || is_stale {
+            return found.or(Some(Self::Given(HealthStatus::InProgress, STALE)));
+        }
+        // Some evidence is about an older generation, and none is definite about the newest one.
+        let is_old = facts.conditions.items().iter().any(|item| !facts.is_evidence(item));
+        Some(match is_old {
+            true => Self::NoRule(HealthStatus::InProgress, STALE, facts),
+            false => Self::NoRule(rules.default, NO_RULE, facts),
+        })
     }
 }
 
@@ -135,13 +170,41 @@ fn apply<'s, 'a>(
 }
 
 fn reason_of(rule: &HealthRule, convention: &Convention, facts: &Facts<'_, '_>) -> String {
+    let written = |path: &Pointer| {
+        let text = facts.object.at_status(path)?.as_str();
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
     if let Some(when) = &rule.when {
-        return message_of(when, facts).unwrap_or_else(|| rule.name.to_string());
+        let text = rule.message.as_deref().and_then(written);
+        let text = text.or_else(|| message_of(when, facts));
+        return text.unwrap_or_else(|| rule.name.to_string());
     }
     let message = convention.health.as_ref().and_then(|health| health.message.as_ref());
-    let text = message.and_then(|path| facts.object.at_status(path)?.as_str());
-    text.filter(|text| !text.is_empty())
-        .map_or_else(|| format!("phase {}", facts.phase.unwrap_or_default()), str::to_owned)
+    let phase = || format!("phase {}", facts.phase.unwrap_or_default());
+    message.and_then(written).unwrap_or_else(phase)
+}
+
+/// The text of Ready if it is not good, otherwise of the newest condition that is not good.
+// Times are compared as texts, as the exports do: Kubernetes writes them in UTC.
+fn complaint<'s>(convention: &Convention, facts: &Facts<'s, '_>) -> Option<&'s str> {
+    let list = convention.primary_conditions(&facts.resource.version)?;
+    let is_bad = |item: &&Json<'_>| facts.is_evidence(item) && list.is_bad(item);
+    let ready = facts.conditions.find("Ready").filter(is_bad).and_then(text_of);
+    ready.or_else(|| {
+        let bad = facts.conditions.items().iter().filter(is_bad);
+        let texts = bad.filter_map(|item| {
+            let time = item.get(list.time_member()).and_then(Json::as_str);
+            Some((time.unwrap_or_default(), text_of(item)?))
+        });
+        // Of several with the same time, the first one.
+        texts.rev().max_by_key(|(time, _)| *time).map(|(_, text)| text)
+    })
+}
+
+/// The message of a condition, otherwise its reason.
+fn text_of<'j>(condition: &'j Json<'_>) -> Option<&'j str> {
+    let text = |member| condition.get(member)?.as_str().filter(|text| !text.is_empty());
+    text("message").or_else(|| text("reason"))
 }
 
 /// The facts with the list of conditions for which a predicate holds.
@@ -168,8 +231,6 @@ fn message_of(when: &Predicate, facts: &Facts<'_, '_>) -> Option<String> {
         let AnyWord::Condition(Condition { of: ConditionOf::Condition(kind), .. }) = word else {
             return None;
         };
-        let found = facts.conditions.find(kind)?;
-        let text = |member| found.get(member)?.as_str().filter(|text| !text.is_empty());
-        text("message").or_else(|| text("reason")).map(str::to_owned)
+        facts.conditions.find(kind).and_then(text_of).map(str::to_owned)
     })
 }

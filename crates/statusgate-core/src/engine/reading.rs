@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::{Health, Standing};
-use crate::kstatus::{ComputeError, KStatus, compute};
+use crate::kstatus::{ComputeError, Fork, KStatus, compute};
 use crate::model::{Json, Subject};
 use crate::policy::PolicySet;
 
@@ -11,9 +11,12 @@ use crate::policy::PolicySet;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reading<'p> {
-    /// Under the first policy with a convention that defines it, otherwise by kstatus.
+    /// Under the first policy with a convention that defines it, otherwise as far as kstatus knows.
     #[serde(flatten)]
     pub health: Health,
+    /// Whether a convention defines it.
+    #[serde(skip)]
+    pub has_convention: bool,
     /// `{status, message, conditions}`, or `{error, message}`.
     #[serde(flatten, serialize_with = "result")]
     pub result: Result<KStatus, ComputeError>,
@@ -45,6 +48,7 @@ impl<'p> Reading<'p> {
         subject: Option<&Subject<'_>>,
         policies: &'p PolicySet,
         now: i64,
+        fork: Fork,
     ) -> Self {
         let selected = subject.into_iter().flat_map(|subject| {
             policies.select(subject).map(|(_, policy)| PolicyStanding {
@@ -54,15 +58,16 @@ impl<'p> Reading<'p> {
             })
         });
         let judged: Vec<PolicyStanding<'p>> = selected.collect();
-        let result = compute(object, now);
+        let result = compute(object, now, fork);
         let health = judged.iter().find_map(|judged| judged.health.clone());
+        let has_convention = health.is_some();
+        let without = || {
+            let why = subject.map(|subject| subject.resource.without_health(!judged.is_empty()));
+            Health::without_convention(object, &result, &why.unwrap_or_default())
+        };
+        let health = health.unwrap_or_else(without);
         let mut judged = judged.into_iter();
-        Self {
-            health: health.unwrap_or_else(|| Health::of_kstatus(&result)),
-            result,
-            judged: judged.next(),
-            others: judged.collect(),
-        }
+        Self { health, has_convention, result, judged: judged.next(), others: judged.collect() }
     }
 
     /// The standing of the object under each policy.

@@ -1,7 +1,7 @@
 //! Built-in kinds of Kubernetes, which kstatus knows by group and kind.
 
 use super::fields::{Condition, Fields};
-use super::{ComputeError, KStatus, job, pod, workloads};
+use super::{ComputeError, Fork, KStatus, job, pod, workloads};
 
 /// The result for a built-in kind; `None` for every other kind.
 ///
@@ -12,6 +12,7 @@ pub(crate) fn compute(
     fields: &Fields<'_, '_>,
     conditions: &[Condition<'_>],
     now: i64,
+    fork: Fork,
 ) -> Option<Result<KStatus, ComputeError>> {
     Some(match key(fields)?.as_str() {
         "Service" => Ok(service(fields)),
@@ -25,7 +26,7 @@ pub(crate) fn compute(
         "apps/ReplicaSet" | "extensions/ReplicaSet" => {
             Ok(workloads::replica_set(fields, conditions))
         }
-        "batch/Job" => Ok(job::compute(fields, conditions)),
+        "batch/Job" => Ok(job::compute(fields, conditions, fork)),
         "apiextensions.k8s.io/CustomResourceDefinition" => Ok(definition(conditions)),
         // Its controller writes observedGeneration with the rest of the status, and `compute` has
         // already compared the generations.
@@ -40,7 +41,7 @@ pub(crate) fn compute(
 }
 
 /// `GROUP/KIND`, or only the kind in the core group. `None` for an apiVersion with two slashes.
-fn key(fields: &Fields<'_, '_>) -> Option<String> {
+pub(super) fn key(fields: &Fields<'_, '_>) -> Option<String> {
     let kind = fields.text("kind", "");
     let group = match fields.text("apiVersion", "").split_once('/') {
         None => "",

@@ -6,6 +6,29 @@ use super::fields::{Condition, Fields};
 use super::result::{RECONCILING, STALLED};
 use super::{ComputeError, KStatus, builtin};
 
+/// The repository of a kstatus. Their results differ for suspended Jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fork {
+    /// kubernetes-sigs/cli-utils, as in kpt.
+    #[default]
+    KubernetesSigs,
+    /// fluxcd/cli-utils, as in Flux and Helm 4.
+    Fluxcd,
+}
+
+impl Fork {
+    /// All.
+    pub const ALL: [Self; 2] = [Self::KubernetesSigs, Self::Fluxcd];
+
+    /// The owner of the repository.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::KubernetesSigs => "kubernetes-sigs",
+            Self::Fluxcd => "fluxcd",
+        }
+    }
+}
+
 /// The kstatus result of an object.
 ///
 /// `now`, in Unix seconds, matters only for a Pod that cannot be scheduled: it fails 15 seconds after
@@ -13,7 +36,7 @@ use super::{ComputeError, KStatus, builtin};
 ///
 /// # Errors
 /// A field that kstatus reads strictly has another type; see [`ComputeError`].
-pub fn compute(object: &Json<'_>, now: i64) -> Result<KStatus, ComputeError> {
+pub fn compute(object: &Json<'_>, now: i64, fork: Fork) -> Result<KStatus, ComputeError> {
     let fields = Fields::new(object);
     if fields.strict_text("metadata.deletionTimestamp")?.is_some_and(|time| !time.is_empty()) {
         return Ok(KStatus::terminating());
@@ -25,7 +48,7 @@ pub fn compute(object: &Json<'_>, now: i64) -> Result<KStatus, ComputeError> {
     if let Some(result) = standard(&conditions) {
         return Ok(result);
     }
-    if let Some(result) = builtin::compute(&fields, &conditions, now) {
+    if let Some(result) = builtin::compute(&fields, &conditions, now, fork) {
         return result;
     }
     Ok(ready(&conditions).unwrap_or_else(|| KStatus::current("Resource is current")))

@@ -1,10 +1,14 @@
 //! Jobs.
 
-use super::KStatus;
 use super::fields::{Condition, Fields};
+use super::{Fork, KStatus};
 
 /// A running Job is Current: kstatus checks that it was started, not that it is complete.
-pub(crate) fn compute(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> KStatus {
+pub(crate) fn compute(
+    fields: &Fields<'_, '_>,
+    conditions: &[Condition<'_>],
+    fork: Fork,
+) -> KStatus {
     let parallelism = fields.integer("spec.parallelism", 1);
     let completions = fields.integer("spec.completions", parallelism);
     let succeeded = fields.integer("status.succeeded", 0);
@@ -21,7 +25,7 @@ pub(crate) fn compute(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> 
                 return KStatus::failed("JobFailed", message);
             }
             // Only if spec and status agree: otherwise the Job is about to be suspended or resumed.
-            "Suspended" if fields.is_true("spec.suspend") => {
+            "Suspended" if fork == Fork::KubernetesSigs && fields.is_true("spec.suspend") => {
                 return KStatus::current("Job is suspended");
             }
             _ => {}

@@ -112,7 +112,7 @@ impl<'s, 'a> Facts<'s, 'a> {
     }
 
     /// Whether a condition did not observe an older generation.
-    pub(super) fn is_evidence(&self, condition: &Json<'_>) -> bool {
+    pub(crate) fn is_evidence(&self, condition: &Json<'_>) -> bool {
         let observed = || condition.get("observedGeneration").and_then(Json::as_i64);
         self.evidence_since.is_none_or(|since| observed().is_none_or(|observed| observed >= since))
     }

@@ -82,6 +82,8 @@ pub enum Question {
     },
     /// Two values are present, and a language cannot compare them: two texts that may be the same time in two forms.
     Unsure(Pointer, Pointer),
+    /// A condition in the list observed an older generation.
+    Stale(List),
     /// A list is present with at least this many items, which are not 0.
     Longer(Pointer, usize),
     /// How an observedGeneration relates to metadata.generation.
@@ -306,6 +308,7 @@ impl Question {
         let path = |path: &Pointer| path.tokens().to_vec();
         match self {
             Self::Present(list, _) => vec![list.member("type", place)],
+            Self::Stale(list) => vec![list.member("observedGeneration", place)],
             Self::Condition { list, member, among, negated, .. } => {
                 let may_be_absent = !negated && among.iter().any(String::is_empty);
                 vec![list.member(if may_be_absent { "type" } else { member }, place)]

@@ -61,6 +61,18 @@ impl<'a> Resource<'a> {
     ) -> Self {
         Self { group: group.into(), version: version.into(), resource: resource.into() }
     }
+
+    /// `xvshnpostgresqls.vshn.appcat.vshn.io`, the name for kubectl.
+    pub fn name(&self) -> String {
+        let dot = if self.group.is_empty() { "" } else { "." };
+        format!("{}{dot}{}", self.resource, self.group)
+    }
+
+    /// Why its objects have no health: no policy selects it, or none of the policies that do defines health.
+    pub fn without_health(&self, is_selected: bool) -> String {
+        let with = if is_selected { " with a health" } else { "" };
+        format!("no policy{with} selects {}", self.name())
+    }
 }
 
 /// The user that makes the request.

@@ -11,6 +11,7 @@ use super::{Answer, Failure, kubectl};
 use crate::readers::lua::argo_cd;
 use statusgate_analysis::scene::yaml;
 use statusgate_core::engine::{Found, HealthClass, HealthStatus, Reading, Verdict, decide};
+use statusgate_core::kstatus::{Fork, compute};
 use statusgate_core::model::{Json, Webhook};
 use statusgate_core::policy::{Diagnostics, PolicySet, built_in};
 use statusgate_core::request::{Request, Served, writer};
@@ -193,11 +194,20 @@ impl Judged<'_> {
         let text = object.to_string();
         let tree = Json::parse(&text)?;
         let subject = Some(&self.request.subject);
-        let reading = Reading::of(&tree, subject, self.policies, self.now.as_second());
+        let now = self.now.as_second();
+        let reading = Reading::of(&tree, subject, self.policies, now, Fork::default());
         let class = reading.health.class;
         let mut data = json!(reading);
-        data["argocd"] = argo_cd(class.is).into();
-        data["flux"] = flux(class).into();
+        // Without a convention, there is nothing to export: Flux uses its kstatus.
+        data["exported"] = reading.has_convention.into();
+        data["argocd"] = reading.has_convention.then(|| argo_cd(class.is)).into();
+        data["flux"] = match reading.has_convention {
+            true => flux(class),
+            false => {
+                compute(&tree, now, Fork::Fluxcd).map_or("Unknown", |result| result.status.name())
+            }
+        }
+        .into();
         Ok(data)
     }
 }

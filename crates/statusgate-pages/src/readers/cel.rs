@@ -3,7 +3,8 @@
 mod literal;
 mod part;
 
-use literal::{is_identifier, is_in, is_text, literal, not_in, number, quoted};
+pub(super) use literal::quoted;
+use literal::{is_identifier, is_in, is_text, literal, not_in, number};
 use part::{Part, Shape, add, joined};
 
 use super::pattern::re2;
@@ -43,10 +44,12 @@ impl Cel<'_> {
             List::At(path) => Some(path.tokens()),
             List::OfElement => None,
         });
-        for field in std::iter::once(&["status".to_owned()][..]).chain(lists) {
-            if formula.needs(field) {
-                add(&mut parts, self.reach(self.root, field).0);
-            }
+        let status = &["status".to_owned()][..];
+        if formula.needs(status) {
+            add(&mut parts, self.reach(self.root, status).0);
+        }
+        for list in lists.filter(|list| formula.needs(list)) {
+            add(&mut parts, self.list(self.root, list).0);
         }
         let rest = writer.bound(formula, &parts);
         add(&mut parts, rest);
@@ -90,6 +93,14 @@ impl Cel<'_> {
 
     fn field(&self, path: &Pointer) -> (Vec<Part>, String) {
         self.reach(self.root, path.tokens())
+    }
+
+    /// What must hold so that the elements of a list can be read, and the list.
+    fn list(&self, root: &str, names: &[String]) -> (Vec<Part>, String) {
+        let (mut guards, at) = self.reach(root, names);
+        let (value, list) = (self.any(&at), self.any("[]"));
+        guards.push(Part::test(format!("type({value}) == type({list})")));
+        (guards, at)
     }
 
     /// How the number at a place that is there relates to `metadata.generation`.
@@ -166,7 +177,7 @@ impl<'w> FormulaWriter<'w> {
             },
             Formula::Ask(question) => self.question(question),
             Formula::Some { outer, inner, of } => {
-                let (mut parts, at) = self.cel.field(outer);
+                let (mut parts, at) = self.cel.list(self.cel.root, outer.tokens());
                 let place = [outer.tokens(), &["*".to_owned()], inner].concat();
                 let element =
                     FormulaWriter { cel: self.cel, lists: Vec::new(), place: &place, inner };
@@ -192,6 +203,11 @@ impl<'w> FormulaWriter<'w> {
         };
         match question {
             Question::Present(list, kind) => self.exists(self.conditions(list), &[is_type(kind)]),
+            Question::Stale(list) => {
+                let is_older = cel.observed("e.observedGeneration", Some("<"));
+                let tests = [&["has(e.observedGeneration)".to_owned()][..], &is_older].concat();
+                self.exists(self.conditions(list), &tests)
+            }
             Question::Condition { list, kind, member, among, negated } => {
                 let member = member_is(member, among, *negated);
                 if self.lists.contains(&list) {
@@ -294,8 +310,8 @@ impl<'w> FormulaWriter<'w> {
 
     fn conditions(&self, list: &List) -> (Vec<Part>, String) {
         match list {
-            List::At(path) => self.cel.field(path),
-            List::OfElement => self.cel.reach(ELEMENT, self.inner),
+            List::At(path) => self.cel.list(self.cel.root, path.tokens()),
+            List::OfElement => self.cel.list(ELEMENT, self.inner),
         }
     }
 

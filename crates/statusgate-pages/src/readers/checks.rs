@@ -2,21 +2,22 @@
 
 use std::fmt::Write as _;
 
-use super::cel::{self, Cel};
+use indexmap::IndexMap;
+
+use super::cel::{self, Cel, quoted};
 use super::program::Clause;
 use super::{Program, Readable, Reader};
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::language::formula::{Formula, Question};
-use statusgate_core::model::Pointer;
 use statusgate_core::policy::convention::HealthClass;
 
-/// Part of a Kustomization. Flux looks for a check by group and kind, so each kind has one, and it waits
-/// while an expression is an error, as it is without a `status`.
-pub(super) fn flux(kinds: &[Readable]) -> String {
-    let mut text = "spec:\n  healthCheckExprs:\n".to_owned();
+/// Part of a Kustomization or a HelmRelease. Flux looks for a check by group and kind, so each kind has one, and it
+/// waits while an expression is an error, as it is without a `status`.
+pub(super) fn flux(kinds: &[Readable], settings: &str) -> String {
+    let mut text = format!("spec:\n{settings}  healthCheckExprs:\n");
     for kind in kinds {
-        let Some((version, program)) = kind.versions.last() else { continue };
-        let (failed, current) = flux_expressions(program);
+        let Some((version, _)) = kind.versions.last() else { continue };
+        let (failed, current) = of_all_versions(kind);
         comment(&mut text, Reader::Flux, kind, "    ");
         let _ = writeln!(text, "    - apiVersion: {}", kind.api_version(version));
         let _ = writeln!(text, "      kind: {}", kind.kind);
@@ -26,6 +27,25 @@ pub(super) fn flux(kinds: &[Readable]) -> String {
         folded(&mut text, "      ", "current: ", &current);
     }
     text
+}
+
+/// `failed` and `current` of a kind. They ask for the version, unless it makes no difference.
+fn of_all_versions(kind: &Readable) -> (Option<String>, String) {
+    let mut versions: IndexMap<_, Vec<String>> = IndexMap::new();
+    for (version, program) in &kind.versions {
+        let same = versions.entry(flux_expressions(program)).or_default();
+        same.push(quoted(&kind.api_version(version)));
+    }
+    if versions.len() == 1 && kind.complete {
+        return versions.pop().map(|(expressions, _)| expressions).unwrap_or_default();
+    }
+    let (mut failed, mut current) = (Vec::new(), Vec::new());
+    for (expressions, versions) in versions {
+        let of = |expression| format!("(apiVersion in [{}] && {expression})", versions.join(", "));
+        failed.extend(expressions.0.map(of));
+        current.push(of(expressions.1));
+    }
+    ((!failed.is_empty()).then(|| failed.join(" || ")), current.join(" || "))
 }
 
 /// `failed` and `current` of Flux, which asks for them in this order.
@@ -39,36 +59,14 @@ pub fn flux_expressions(program: &Program) -> (Option<String>, String) {
     (failed, cel.expression(&current))
 }
 
-/// Flux compares this field itself. If it is not an integer, Flux reports an error.
+/// Flux compares this field itself if it is an integer (fluxcd/pkg 3619c73 runtime/cel/status_evaluator.go).
 fn is_read_by_flux(clause: &Clause) -> bool {
-    let path = observed_generation(clause);
-    path.is_some_and(|path| path.tokens() == ["status", "observedGeneration"])
-}
-
-/// The field of a stale clause.
-fn observed_generation(clause: &Clause) -> Option<&Pointer> {
     match &clause.when {
-        Formula::Ask(Question::Observed { path, .. }) if clause.rule.is_none() => Some(path),
-        _ => None,
+        Formula::Ask(Question::Observed { path, text: false, .. }) if clause.rule.is_none() => {
+            path.tokens() == ["status", "observedGeneration"]
+        }
+        _ => false,
     }
-}
-
-/// What Flux cannot express.
-pub(super) fn flux_gaps(kind: &Readable) -> Vec<String> {
-    let Some((version, program)) = kind.versions.last() else { return Vec::new() };
-    let mut gaps = Vec::new();
-    let mut texts = program.clauses.iter().filter(|clause| {
-        matches!(clause.when, Formula::Ask(Question::Observed { text: true, .. }))
-            && clause.when.under(&program.schema) != Formula::NEVER
-    });
-    if texts.any(is_read_by_flux) {
-        gaps.push("Flux reports an error if status.observedGeneration is a string".to_owned());
-    }
-    let expressions = flux_expressions(program);
-    if kind.versions.iter().any(|(_, other)| flux_expressions(other) != expressions) {
-        gaps.push(format!("Flux has one check for each kind, and this is that of {version}"));
-    }
-    gaps
 }
 
 /// The input of function-auto-ready.

@@ -10,14 +10,14 @@ use serde_json::{Number, Value};
 
 use super::pattern::{Text, texts};
 use super::{Program, Readable, Witness, in_group, sign};
-use crate::readers::program::{Clause, Evidence, Reason};
+use crate::readers::program::{Clause, Complaint, Evidence, Reason};
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::language::formula::{Bound, Formula, List, Question};
-use statusgate_core::language::{Observed, Pattern};
+use statusgate_core::language::{Observed, Pattern, Polarity};
 use statusgate_core::model::Pointer;
 
 /// The functions that a script may need. Each uses only those before it.
-const HELPERS: [&str; 13] = [
+const HELPERS: [&str; 16] = [
     "local function at(value, ...)
   for _, name in ipairs({...}) do
     if type(value) ~= \"table\" then return nil end
@@ -102,9 +102,38 @@ end
     and type(condition[member]) == \"string\" and not among(condition[member], ...)
 end
 ",
-    "local function text(list, kind)
-  local condition = find(list, kind)
+    "local function stale(list)
+  if type(list) ~= \"table\" then return false end
+  for _, condition in ipairs(list) do
+    if older(at(condition, \"observedGeneration\")) then return true end
+  end
+  return false
+end
+",
+    "local function said(condition)
   return written(at(condition, \"message\")) or written(at(condition, \"reason\"))
+end
+",
+    "local function text(list, kind)
+  return said(find(list, kind))
+end
+",
+    "-- The text of Ready, otherwise of the newest condition that is not good. `bad` has the bad status of types other than False.
+local function complaint(list, since, bad)
+  local function complains(condition)
+    local kind, status = at(condition, \"type\"), at(condition, \"status\")
+    if type(kind) ~= \"string\" or bad[kind] == \"\" or older(condition.observedGeneration) then return nil end
+    return (status == \"Unknown\" or status == (bad[kind] or \"False\")) and said(condition) or nil
+  end
+  local found, newest = complains(find(list, \"Ready\")), nil
+  if found or type(list) ~= \"table\" then return found end
+  for _, condition in ipairs(list) do
+    local time = written(at(condition, since)) or \"\"
+    if complains(condition) and (newest == nil or time > newest) then
+      found, newest = said(condition), time
+    end
+  end
+  return found
 end
 ",
 ];
@@ -128,19 +157,30 @@ pub(super) fn can_ask(question: &Question) -> bool {
 /// A number of Lua is a float, which knows each integer up to here.
 const EXACT: u64 = 1 << 53;
 
-/// The key of each kind in the ConfigMap of Argo CD.
+/// The ConfigMap of Argo CD. Its value is YAML, so kinds with the same script share it by an alias: an API server accepts
+/// one megabyte.
 pub(super) fn config_map(kinds: &[Readable]) -> String {
     let mut text = "# kubectl apply --server-side -n argocd -f FILE: the other keys of argocd-cm stay.\n\
                     apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\n  labels:\n    \
-                    app.kubernetes.io/name: argocd-cm\n    app.kubernetes.io/part-of: argocd\ndata:\n"
+                    app.kubernetes.io/name: argocd-cm\n    app.kubernetes.io/part-of: argocd\ndata:\n  \
+                    resource.customizations: |\n"
         .to_owned();
+    let mut scripts: IndexSet<String> = IndexSet::new();
     for kind in kinds {
-        let group = if kind.group.is_empty() { String::new() } else { format!("{}_", kind.group) };
-        let _ = writeln!(text, "  resource.customizations.health.{group}{}: |", kind.kind);
-        text.push_str(&indented(&script(kind), "    "));
+        let key = in_group(&kind.group, &kind.kind);
+        let script = script(kind);
+        let lines = indented(&script, "        ");
+        let (number, is_new) = scripts.insert_full(script);
+        let _ = match is_new {
+            true => write!(text, "    {key}: &script{number}\n      health.lua: |\n{lines}"),
+            false => writeln!(text, "    {key}: *script{number}"),
+        };
     }
     text
 }
+
+/// The largest ConfigMap that an API server accepts, in bytes (`MaxSecretSize` in kubernetes pkg/apis/core).
+pub const MAX_CONFIG_MAP: usize = 1 << 20;
 
 /// The files of a kind in Argo CD's folder of scripts (`resource_customizations`), and their texts.
 pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
@@ -163,7 +203,7 @@ pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
     files
 }
 
-/// The script of a kind. Objects in a version without a program count as those of the last one.
+/// The script of a kind. The health of objects in a version without a program is unknown.
 pub fn script(kind: &Readable) -> String {
     let kind = kind.asking(can_ask);
     let mut bodies: IndexMap<String, Vec<String>> = IndexMap::new();
@@ -172,6 +212,15 @@ pub fn script(kind: &Readable) -> String {
         versions.push(quote(&kind.api_version(version)));
     }
     let mut text = String::new();
+    if !kind.complete {
+        let versions: Vec<&str> = bodies.values().flatten().map(String::as_str).collect();
+        let _ = write!(
+            text,
+            "if not among(obj.apiVersion, {}) then\n  return {{status = \"Unknown\", message = \
+             \"no policy selects \" .. obj.apiVersion}}\nend\n",
+            versions.join(", ")
+        );
+    }
     let last = bodies.pop();
     for (body, versions) in bodies {
         let is_one = format!("among(obj.apiVersion, {})", versions.join(", "));
@@ -249,12 +298,23 @@ impl Script {
         match &clause.reason {
             Reason::Text(text) => quote(text),
             Reason::LeftOut(_) => quote(&clause.gap().unwrap_or_default()),
-            Reason::Conditions(evidence) => {
+            Reason::Conditions(message, evidence) => {
                 let otherwise = quote(clause.rule.as_deref().unwrap_or_default());
-                self.evidence(evidence, &otherwise)
+                let text = self.evidence(evidence, &otherwise);
+                match message {
+                    Some(path) => format!("{} or {text}", written(path)),
+                    None => text,
+                }
+            }
+            Reason::Complaint(Complaint { list, time, polarities }, text) => {
+                let bad = polarities.iter().map(|(kind, polarity)| {
+                    let bad = if *polarity == Polarity::Negative { "True" } else { "" };
+                    format!("[{}] = {}", quote(kind), quote(bad))
+                });
+                let (bad, list) = (Vec::from_iter(bad).join(", "), self.list(list));
+                format!("complaint({list}, {}, {{{bad}}}) or {}", quote(time), quote(text))
             }
             Reason::Phase(message, paths) => {
-                let written = |path: &Pointer| format!("written({})", at("obj", path.tokens()));
                 let phase: Vec<String> = paths.iter().map(written).collect();
                 let phase = match phase.as_slice() {
                     [one] => format!("\"phase \" .. {one}"),
@@ -346,6 +406,7 @@ impl Script {
                 let parts: Vec<String> = is_there.into_iter().chain(test).collect();
                 all(parts.join(" and "))
             }
+            Question::Stale(list) => call(format!("stale({})", self.list(list))),
             Question::IsText(path) => {
                 all(format!("type({}) == \"string\"", at("obj", path.tokens())))
             }
@@ -412,6 +473,11 @@ impl Script {
             self.lists.len() - 1
         }))
     }
+}
+
+/// The text at a path of the object, if it is not empty.
+fn written(path: &Pointer) -> String {
+    format!("written({})", at("obj", path.tokens()))
 }
 
 /// Whether a value is a text that matches a pattern of words.

@@ -28,6 +28,8 @@ pub struct Readable {
     pub plural: String,
     /// The served versions that have a health, each with its program.
     pub versions: Vec<(String, Program)>,
+    /// Whether the kind is known to have no other versions.
+    pub complete: bool,
 }
 
 /// A tool that reads health.
@@ -35,8 +37,10 @@ pub struct Readable {
 pub enum Reader {
     /// Argo CD.
     ArgoCd,
-    /// Flux.
+    /// Flux, in a Kustomization.
     Flux,
+    /// Flux, in a HelmRelease.
+    FluxHelmRelease,
     /// Crossplane's function-auto-ready.
     AutoReady,
     /// kro.
@@ -80,11 +84,8 @@ impl Reader {
     /// What this reader cannot express.
     pub fn gaps(self, kind: &Readable) -> Vec<String> {
         let kind = kind.asking(self.can_ask());
-        let mut gaps: IndexSet<String> =
+        let gaps: IndexSet<String> =
             kind.versions.iter().flat_map(|(_, program)| program.gaps()).collect();
-        if self == Self::Flux {
-            gaps.extend(checks::flux_gaps(&kind));
-        }
         gaps.into_iter().collect()
     }
 
@@ -92,18 +93,20 @@ impl Reader {
     fn can_ask(self) -> fn(&Question) -> bool {
         match self {
             Self::ArgoCd => lua::can_ask,
-            Self::Flux | Self::AutoReady | Self::Kro => cel::can_ask,
+            Self::Flux | Self::FluxHelmRelease | Self::AutoReady | Self::Kro => cel::can_ask,
         }
     }
 
     /// All.
-    pub const ALL: [Self; 4] = [Self::ArgoCd, Self::Flux, Self::AutoReady, Self::Kro];
+    pub const ALL: [Self; 5] =
+        [Self::ArgoCd, Self::Flux, Self::FluxHelmRelease, Self::AutoReady, Self::Kro];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ArgoCd => "argocd",
             Self::Flux => "flux",
+            Self::FluxHelmRelease => "flux-helmrelease",
             Self::AutoReady => "auto-ready",
             Self::Kro => "kro",
         }
@@ -113,7 +116,8 @@ impl Reader {
     pub fn export(self, kinds: &[Readable]) -> String {
         match self {
             Self::ArgoCd => lua::config_map(kinds),
-            Self::Flux => checks::flux(kinds),
+            Self::Flux => checks::flux(kinds, ""),
+            Self::FluxHelmRelease => checks::flux(kinds, "  waitStrategy:\n    name: poller\n"),
             Self::AutoReady => checks::auto_ready(kinds),
             Self::Kro => checks::kro(kinds),
         }

@@ -4,7 +4,9 @@
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::engine::health::{NO_RULE, STALE};
 use statusgate_core::language::formula::{Formula, Kind, List, Question};
-use statusgate_core::language::{AnyWord, Condition, ConditionOf, Observed, Phase, Predicate};
+use statusgate_core::language::{
+    AnyWord, Condition, ConditionOf, Observed, Phase, Polarity, Predicate,
+};
 use statusgate_core::model::{Pointer, Resource};
 use statusgate_core::policy::FieldType;
 use statusgate_core::policy::convention::{Convention, Health, HealthClass, HealthRule};
@@ -41,10 +43,24 @@ pub enum Reason {
     Text(String),
     /// The rule is left out, because a language cannot ask this. The health is unknown.
     LeftOut(String),
-    /// The text of the first of these conditions that has one, otherwise the name of the rule.
-    Conditions(Vec<Evidence>),
+    /// The text at this path, otherwise that of the first of these conditions that has one, otherwise the name of
+    /// the rule.
+    Conditions(Option<Pointer>, Vec<Evidence>),
+    /// The text of Ready or of the newest condition in a list that is not good, otherwise this text.
+    Complaint(Complaint, &'static str),
     /// The text at this path, otherwise the phase, which is the first text at the other paths.
     Phase(Option<Pointer>, Vec<Pointer>),
+}
+
+/// Where a condition may say why no rule applies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Complaint {
+    /// The list of conditions.
+    pub list: List,
+    /// The member with the time.
+    pub time: String,
+    /// The types for which True is not good, or for which nothing is.
+    pub polarities: Vec<(String, Polarity)>,
 }
 
 /// A condition that may explain a health.
@@ -76,7 +92,7 @@ impl Program {
         program.clauses.extend(early.into_iter().flat_map(|rule| builder.clauses(rule)));
         program.clauses.push(builder.stale());
         program.clauses.extend(late.into_iter().flat_map(|rule| builder.clauses(rule)));
-        program.clauses.push(fixed(Formula::ALWAYS, health.default, NO_RULE));
+        program.clauses.extend(builder.without_rule());
         Some(program.cut())
     }
 
@@ -132,7 +148,7 @@ impl Program {
 impl Clause {
     fn questions(&self) -> Vec<&Question> {
         let mut questions = self.when.questions();
-        if let Reason::Conditions(evidence) = &self.reason {
+        if let Reason::Conditions(_, evidence) = &self.reason {
             evidence.iter().for_each(|evidence| evidence.collect(&mut questions));
         }
         questions
@@ -176,7 +192,29 @@ impl Builder<'_> {
             among: vec![Observed::Behind],
             text: self.generation_is_text,
         };
-        fixed(question.into(), HealthStatus::InProgress, STALE)
+        let reason = Reason::Text(STALE.to_owned());
+        fixed(question.into(), HealthStatus::InProgress, reason)
+    }
+
+    /// The clauses for objects to which no rule applies: some condition is old, and the default.
+    fn without_rule(&self) -> Vec<Clause> {
+        let default = self.health.default;
+        let Some(list) = self.convention.primary_conditions(&self.resource.version) else {
+            return vec![fixed(Formula::ALWAYS, default, Reason::Text(NO_RULE.to_owned()))];
+        };
+        let others = list.types.iter().filter_map(|(name, kind)| Some((name, kind.polarity?)));
+        let others = others.filter(|(_, polarity)| *polarity != Polarity::Positive);
+        let complaint = Complaint {
+            list: List::At((*list.path).clone()),
+            time: list.time_member().to_owned(),
+            polarities: others.map(|(name, polarity)| (name.clone(), polarity)).collect(),
+        };
+        let stale = Question::Stale(complaint.list.clone()).into();
+        let reason = |text| Reason::Complaint(complaint.clone(), text);
+        vec![
+            fixed(stale, HealthStatus::InProgress, reason(STALE)),
+            fixed(Formula::ALWAYS, default, reason(NO_RULE)),
+        ]
     }
 
     fn clauses(&self, rule: &HealthRule) -> Vec<Clause> {
@@ -234,7 +272,10 @@ impl Builder<'_> {
             rule: Some(rule.name.to_string()),
             when: formula,
             health,
-            reason: Reason::Conditions(evidence(when, true, kind)),
+            reason: Reason::Conditions(
+                rule.message.as_deref().cloned(),
+                evidence(when, true, kind),
+            ),
         })
     }
 
@@ -272,9 +313,8 @@ impl Clause {
     }
 }
 
-fn fixed(when: Formula, is: HealthStatus, reason: &str) -> Clause {
-    let health = HealthClass { is, retried: false };
-    Clause { rule: None, when, health, reason: Reason::Text(reason.to_owned()) }
+fn fixed(when: Formula, is: HealthStatus, reason: Reason) -> Clause {
+    Clause { rule: None, when, health: HealthClass { is, retried: false }, reason }
 }
 
 /// The conditions that decide a predicate whose answer is known, as in

@@ -89,6 +89,7 @@ impl Draft {
     fn answer(&mut self, question: &Question) {
         match question {
             Question::Present(list, kind) => drop(self.condition(list, kind)),
+            Question::Stale(list) => self.condition(list, "Ready")["observedGeneration"] = 1.into(),
             Question::Condition { list, kind, member, among, negated } => {
                 let text = among.first().filter(|_| !negated).map_or("Other", String::as_str);
                 let condition = self.condition(list, kind);

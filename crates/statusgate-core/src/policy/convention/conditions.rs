@@ -9,8 +9,8 @@ use super::super::{Check, Disposition};
 use super::times::ANYTHING;
 use super::{ConditionList, ConditionType, ElementRule, OuterList};
 use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER};
-use crate::language::{Glob, List};
-use crate::model::{Json, Members, Object, Pointer};
+use crate::language::{Glob, List, Polarity};
+use crate::model::{ConditionStatus, Conditions, Json, Members, Object, Pointer};
 use crate::source::tree::{At, near};
 
 /// Where an element is in an outer list or map.
@@ -78,6 +78,20 @@ impl ConditionList {
         match &self.transition_time {
             Some(times) if !times.member.is_empty() => &times.member,
             _ => "lastTransitionTime",
+        }
+    }
+
+    /// Whether the status of a condition is not good. A type that is not declared by its own name counts as
+    /// positive.
+    pub fn is_bad(&self, condition: &Json<'_>) -> bool {
+        let Some(kind) = condition.get("type").and_then(Json::as_str) else { return false };
+        match (
+            self.types.get(kind).and_then(|known| known.polarity),
+            Conditions::status_of(condition),
+        ) {
+            (Some(Polarity::Neutral), _) | (_, None) => false,
+            (Some(Polarity::Negative), Some(status)) => status != ConditionStatus::False,
+            (_, Some(status)) => status != ConditionStatus::True,
         }
     }
 

@@ -106,6 +106,7 @@ impl Compiler<'_> {
                 even_if_stale: false,
                 list: None,
                 when: None,
+                message: None,
                 source: spec.phase.as_ref().map(|phase| phase.source.clone()).unwrap_or_default(),
             });
         }
@@ -138,9 +139,9 @@ impl Compiler<'_> {
 
     /// Checks a rule. Returns whether it can be used.
     fn check_health_rule(&self, rule: &HealthRule, has_phases: bool, at: At<'_>) -> bool {
-        let HealthRule { name, list, when, .. } = rule;
+        let HealthRule { name, list, when, message, .. } = rule;
         match (rule.class(), when) {
-            (None, None) if **name == *PHASE => {
+            (None, None) if **name == *PHASE && message.is_none() => {
                 if !has_phases && self.complete {
                     at.report_with_help(
                         "no phase has a health",

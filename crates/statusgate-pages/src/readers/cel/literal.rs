@@ -36,7 +36,7 @@ pub(super) fn number(number: &Number) -> String {
     }
 }
 
-pub(super) fn quoted(text: &str) -> String {
+pub(in crate::readers) fn quoted(text: &str) -> String {
     let escaped = text.chars().map(|character| match character {
         '\'' | '\\' => format!("\\{character}"),
         character if character.is_control() => format!("\\u{:04x}", u32::from(character)),
