@@ -9,6 +9,9 @@ statusgate=$target/debug/statusgate source=$target/site-source
 mdbook=$(hack/tool.sh mdbook)
 rm -rf "$source" "$target/site"
 cp -r docs "$source"
+"$statusgate" export dictionary >"$source/dictionary.json"
+# mdBook writes README.md as index.html, but does not change the links to it.
+find "$source" -name '*.md' ! -name SUMMARY.md -exec sed -i 's|README\.md)|index.md)|g' {} +
 
 # describe COMMAND…: its help, and that of its subcommands.
 describe() {
@@ -67,4 +70,10 @@ gzip --decompress --stdout src/ui/page/editor.js.gz >"$target/site/play/editor.j
 cp "$(hack/wasm.sh)" "$target/site/play/engine.wasm"
 policy="default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
 sed -i "s|<meta charset=\"utf-8\">|&\n<meta http-equiv=\"content-security-policy\" content=\"$policy\">|" "$target/site/play/index.html"
+dead=$(cd "$target/site" && find . -name '*.html' ! -name 404.html | while read -r page; do
+    grep --only-matching --extended-regexp 'href="[^":?#]+["#]' "$page" | sed 's/^href="//; s/.$//' | sort --unique | while read -r link; do
+        [[ -e $(dirname "$page")/$link ]] || echo "$page: $link"
+    done
+done)
+[[ -z $dead ]] || { printf 'site: dead links\n%s\n' "$dead" >&2 && exit 1; }
 echo "site: $(find "$target/site" -name '*.html' | wc -l) pages in $target/site" >&2

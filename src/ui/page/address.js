@@ -5,6 +5,11 @@ export function keep(path, state) {
   history.replaceState(null, "", `#/${path}?${new URLSearchParams(state)}`);
 }
 
+/** The same with a step, so that Back returns to the state before. */
+export function step(path, state) {
+  history.pushState(null, "", `#/${path}?${new URLSearchParams(state)}`);
+}
+
 /** A value as a short text for an address. */
 export async function pack(value) {
   const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(value)));

@@ -1,6 +1,6 @@
 // The audit of a cluster: what is in it as bars, and its objects, those with the worst findings first.
 
-import { keep } from "./address.js";
+import { keep, step } from "./address.js";
 import { call } from "./calls.js";
 import { badge, el, show, svg, table, words } from "./dom.js";
 import { severity } from "./outcome.js";
@@ -81,12 +81,12 @@ async function audit(element, filter) {
   const form = filters(filter, set);
   let isFollowing = false;
 
-  function set(changes) {
+  function set(changes, put = step) {
     for (const [name, value] of Object.entries(changes)) {
       if (value) filter[name] = value;
       else delete filter[name];
     }
-    keep("cluster", filter);
+    put("cluster", filter);
     rows = ROWS;
     form.show();
     showList();
@@ -221,7 +221,7 @@ function filters(filter, set) {
   const selects = Object.keys(fields).map((name) =>
     [name, el("select", { id: `filter-${name}`, onchange: ({ target }) => set({ [name]: target.value }) })]);
   const text = el("input", { id: "filter-text", type: "search", spellcheck: "false", autocomplete: "off",
-    oninput: () => set({ text: text.value.trim() }) });
+    oninput: () => set({ text: text.value.trim() }, keep) });
   const backfill = el("input", { id: "filter-backfill", type: "checkbox", onchange: () => set({ backfill: backfill.checked && "yes" }) });
   const field = (id, label, input) => el("div", { class: "field" }, el("label", { for: id }, label), input);
   return {

@@ -29,7 +29,7 @@ export async function visit(element, [resource, namespace, name]) {
     timeLine(object),
     el("h2", {}, "Why it is judged so"),
     el("p", { class: "quiet" }, "As audit judges it: as if an unnamed user wrote this status for the first time."),
-    el("div", { class: "outcome" }, first.judged ? verdict(first.judged, text) : mistakes(first.mistakes)),
+    el("div", { class: "outcome" }, first.judged ? verdict(first.judged, text, true) : mistakes(first.mistakes)),
     el("p", {}, el("a", { class: "button", href: `#/playground?s=${await pack({ object: yaml, documents, plural })}` }, "Open in the playground")),
     el("h2", {}, "What backfill would write"),
     backfill(again),

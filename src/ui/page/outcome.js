@@ -14,7 +14,8 @@ export function mistakes(list) {
   ];
 }
 
-export function verdict(judged, object) {
+/** A write, or with `isStored` an object that is judged as it is. */
+export function verdict(judged, object, isStored = false) {
   const { identity, resource, subresource, operation, policies, unjudged, kubectl, findings, patch, before, after, readers } = judged;
   const isDenied = judged.mutate.allowed === false || judged.validate.allowed === false;
   const [word, meaning] = isDenied ? ["denied", "failed"] : unjudged ? ["not judged", "unknown"] : ["allowed", "current"];
@@ -24,8 +25,7 @@ export function verdict(judged, object) {
     el("p", { class: "verdict" }, badge(word, meaning), ` ${identity} `,
       el("small", { class: "quiet" }, `${operation} ${resource}${subresource && `/${subresource}`} · `,
         unjudged ?? `judged by ${policies.join(", ")}`)),
-    el("h2", {}, "kubectl prints"),
-    el("pre", { class: "terminal", tabindex: "0" }, kubectl),
+    !isStored && [el("h2", {}, "kubectl prints"), el("pre", { class: "terminal", tabindex: "0" }, kubectl)],
     el("h2", {}, `Findings (${findings.length})`),
     findings.length === 0 ? el("p", { class: "quiet" }, "None.")
       : el("ul", { class: "findings" }, findings.map((found) => el("li", {},
@@ -34,14 +34,15 @@ export function verdict(judged, object) {
         found.builtIn ? ruleLink(found.finding.rule) : found.finding.rule))),
     el("h2", {}, "The mutating webhook"),
     patch.length === 0 ? el("p", { class: "quiet" }, "Changes nothing.") : difference(before, after) ?? el("pre", { tabindex: "0" }, patch.join("\n")),
-    el("h2", {}, isDenied ? "Readers would see" : "Readers see"),
-    isDenied && el("p", { class: "quiet" }, "The write is rejected, so they still see the stored object."),
+    el("h2", {}, isDenied && !isStored ? "Readers would see" : "Readers see"),
+    isDenied && !isStored && el("p", { class: "quiet" }, "The write is rejected, so they still see the stored object."),
     table(["", "", "why"], [
       ["health", badge(health, readers.health), readers.healthReason],
-      ["kstatus", readers.error ? "error" : readers.status, readers.message],
+      ["kstatus of kubernetes-sigs", readers.error ? "error" : readers.status, readers.message],
       readers.admissiblePhases && ["phase", readers.phase ?? "none", readers.contradiction ?? `admissible: ${readers.admissiblePhases.join(", ")}`],
-      ["Argo CD", readers.argocd, "with a health script of this convention"],
-      ["Flux", readers.flux, "with health expressions of this convention"],
+      readers.exported ? ["Argo CD", readers.argocd, "with a health script of this convention"]
+        : ["Argo CD", "unknown", "There is no convention to make a health script of. It may have its own."],
+      ["Flux", readers.flux, readers.exported ? "with health expressions of this convention" : "with its kstatus, of fluxcd"],
     ].filter(Boolean), (content) => content),
     el("details", {}, el("summary", {}, "The responses of both webhooks"),
       el("h3", {}, "/mutate"), el("pre", { tabindex: "0" }, JSON.stringify(judged.mutate, null, 2)),

@@ -155,6 +155,11 @@ async fn the_audit_is_shown_filtered_and_refreshed_without_losing_the_place() {
     browser.run("document.querySelector('#refresh').click()", &Value::Null);
     browser.until("return document.querySelector('section tbody') !== window.before");
     assert_eq!(browser.run(place, &Value::Null), json!([before, name]));
+    // Back removes a filter.
+    browser.post("/back", &json!({}));
+    browser.shows("Objects (50 of 10,000)");
+    browser.post("/back", &json!({}));
+    browser.shows("Objects (10,000)");
     browser.has_no_errors();
 }
 
