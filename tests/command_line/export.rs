@@ -80,13 +80,29 @@ fn the_kinds_of_objects_have_the_same_script_as_those_of_definitions() {
         let of_objects = export(&[objects, &["--policies", POLICIES]].concat());
         assert_eq!((of_objects.code, of_objects.err.as_str()), (Some(0), ""));
         // Objects do not say which other versions there are.
-        let (before, rest) = of_objects
-            .out
-            .split_once("        if not among(obj.apiVersion, \"flagger.app/v1beta1\") then\n")
-            .unwrap();
-        let (unknown, rest) = rest.split_once("        end\n").unwrap();
-        assert!(unknown.contains("\"no policy selects \" .. obj.apiVersion"), "{unknown}");
+        let known = "        local known = {\n          [\"Canary flagger.app/v1beta1\"] = true,\n        }\n";
+        let (before, rest) = of_objects.out.split_once(known).unwrap();
+        let (unknown, rest) = rest.split_once(" end\n").unwrap();
+        assert!(unknown.contains("status = \"Unknown\""), "{unknown}");
         assert_eq!(format!("{before}{rest}"), of_definition.out);
+    }
+}
+
+#[test]
+fn kinds_of_several_groups_share_a_script_that_knows_their_versions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("objects.yaml");
+    let object = |group: &str, kind: &str| {
+        format!(
+            "{{apiVersion: {group}.services.k8s.aws/v1alpha1, kind: {kind}, metadata: {{name: a}}}}\n---\n"
+        )
+    };
+    fs::write(&path, object("s3", "Bucket") + &object("ec2", "VPC")).unwrap();
+    let ended = export(&[path.to_str().unwrap()]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    assert_eq!(ended.out.matches("health.lua").count(), 1, "{}", ended.out);
+    for known in ["Bucket s3.services.k8s.aws/v1alpha1", "VPC ec2.services.k8s.aws/v1alpha1"] {
+        assert!(ended.out.contains(&format!("[\"{known}\"] = true,")), "{}", ended.out);
     }
 }
 

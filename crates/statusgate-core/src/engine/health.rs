@@ -180,8 +180,9 @@ fn reason_of(rule: &HealthRule, convention: &Convention, facts: &Facts<'_, '_>) 
         return text.unwrap_or_else(|| rule.name.to_string());
     }
     let message = convention.health.as_ref().and_then(|health| health.message.as_ref());
-    let phase = || format!("phase {}", facts.phase.unwrap_or_default());
-    message.and_then(written).unwrap_or_else(phase)
+    message
+        .and_then(written)
+        .unwrap_or_else(|| format!("phase {}", facts.phase.unwrap_or_default()))
 }
 
 /// The text of Ready if it is not good, otherwise of the newest condition that is not good.

@@ -61,11 +61,10 @@ impl<'p> Reading<'p> {
         let result = compute(object, now, fork);
         let health = judged.iter().find_map(|judged| judged.health.clone());
         let has_convention = health.is_some();
-        let without = || {
+        let health = health.unwrap_or_else(|| {
             let why = subject.map(|subject| subject.resource.without_health(!judged.is_empty()));
             Health::without_convention(object, &result, &why.unwrap_or_default())
-        };
-        let health = health.unwrap_or_else(without);
+        });
         let mut judged = judged.into_iter();
         Self { health, has_convention, result, judged: judged.next(), others: judged.collect() }
     }

@@ -72,13 +72,13 @@ pub(crate) fn failure(object: &Json<'_>) -> Option<(String, bool)> {
         return Some((text.map_or_else(|| format!("phase {phase}"), str::to_owned), false));
     }
     let conditions = fields.conditions().ok()?;
-    conditions.iter().filter(|condition| condition.reason != SCALED_TO_ZERO).find_map(|condition| {
-        let is_this = |(kind, of, status, _): &&(&str, &str, &str, bool)| {
-            (*kind, *of, *status) == (key.as_str(), condition.kind, condition.status)
-        };
-        let (_, kind, status, retried) = CONDITIONS.iter().find(is_this)?;
+    let mut counted = conditions.iter().filter(|condition| condition.reason != SCALED_TO_ZERO);
+    counted.find_map(|condition| {
+        let found = (key.as_str(), condition.kind, condition.status);
+        let mut rows = CONDITIONS.iter();
+        let (_, of, status, retried) = rows.find(|row| (row.0, row.1, row.2) == found)?;
         let texts = [condition.message, condition.reason];
         let text = texts.into_iter().find(|text| !text.is_empty());
-        Some((text.map_or_else(|| format!("{kind} is {status}"), str::to_owned), *retried))
+        Some((text.map_or_else(|| format!("{of} is {status}"), str::to_owned), *retried))
     })
 }

@@ -165,16 +165,17 @@ pub(super) fn config_map(kinds: &[Readable]) -> String {
                     app.kubernetes.io/name: argocd-cm\n    app.kubernetes.io/part-of: argocd\ndata:\n  \
                     resource.customizations: |\n"
         .to_owned();
-    let mut scripts: IndexSet<String> = IndexSet::new();
+    let mut scripts: IndexMap<Script, Vec<&Readable>> = IndexMap::new();
     for kind in kinds {
-        let key = in_group(&kind.group, &kind.kind);
-        let script = script(kind);
-        let lines = indented(&script, "        ");
-        let (number, is_new) = scripts.insert_full(script);
-        let _ = match is_new {
-            true => write!(text, "    {key}: &script{number}\n      health.lua: |\n{lines}"),
-            false => writeln!(text, "    {key}: *script{number}"),
-        };
+        scripts.entry(Script::of(kind)).or_default().push(kind);
+    }
+    for (number, (script, kinds)) in scripts.iter().enumerate() {
+        let mut value = format!("&script{number}\n      health.lua: |\n");
+        value += &indented(&script.guarded(kinds), "        ");
+        for kind in kinds {
+            let _ = write!(text, "    {}: {value}", in_group(&kind.group, &kind.kind));
+            value = format!("*script{number}\n");
+        }
     }
     text
 }
@@ -205,38 +206,62 @@ pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
 
 /// The script of a kind. The health of objects in a version without a program is unknown.
 pub fn script(kind: &Readable) -> String {
-    let kind = kind.asking(can_ask);
-    let mut bodies: IndexMap<String, Vec<String>> = IndexMap::new();
-    for (version, program) in &kind.versions {
-        let versions = bodies.entry(Script::default().body(program)).or_default();
-        versions.push(quote(&kind.api_version(version)));
+    Script::of(kind).guarded(&[kind])
+}
+
+/// A script that several kinds may share.
+#[derive(PartialEq, Eq, Hash)]
+struct Script {
+    /// The comments.
+    head: String,
+    body: String,
+}
+
+impl Script {
+    fn of(kind: &Readable) -> Self {
+        let kind = kind.asking(can_ask);
+        let mut bodies: IndexMap<String, Vec<String>> = IndexMap::new();
+        for (version, program) in &kind.versions {
+            let versions = bodies.entry(Writer::default().body(program)).or_default();
+            versions.push(quote(&kind.api_version(version)));
+        }
+        let mut text = String::new();
+        let last = bodies.pop();
+        for (body, versions) in bodies {
+            let is_one = format!("among(obj.apiVersion, {})", versions.join(", "));
+            let _ = write!(text, "if {is_one} then\n{}end\n", indented(&body, "  "));
+        }
+        text.extend(last.map(|(body, _)| body));
+        let mut head = format!("-- {}\n", kind.origin());
+        let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
+        for gap in gaps.collect::<IndexSet<String>>() {
+            let _ = writeln!(head, "-- {gap}");
+        }
+        Self { head, body: with_helpers(&text) }
     }
-    let mut text = String::new();
-    if !kind.complete {
-        let versions: Vec<&str> = bodies.values().flatten().map(String::as_str).collect();
-        let _ = write!(
-            text,
-            "if not among(obj.apiVersion, {}) then\n  return {{status = \"Unknown\", message = \
-             \"no policy selects \" .. obj.apiVersion}}\nend\n",
-            versions.join(", ")
-        );
+
+    /// The script for some kinds, with a guard against their other versions, unless there are none.
+    fn guarded(&self, kinds: &[&Readable]) -> String {
+        let Self { head, body } = self;
+        if kinds.iter().all(|kind| kind.complete) {
+            return format!("{head}{body}");
+        }
+        let mut known = String::new();
+        for kind in kinds {
+            for (version, _) in &kind.versions {
+                let name = quote(&format!("{} {}", kind.kind, kind.api_version(version)));
+                let _ = writeln!(known, "  [{name}] = true,");
+            }
+        }
+        format!(
+            "{head}local known = {{\n{known}}}\nlocal name = obj.kind .. \" \" .. obj.apiVersion\nif not known[name] then \
+             return {{status = \"Unknown\", message = \"no policy selects \" .. name}} end\n{body}"
+        )
     }
-    let last = bodies.pop();
-    for (body, versions) in bodies {
-        let is_one = format!("among(obj.apiVersion, {})", versions.join(", "));
-        let _ = write!(text, "if {is_one} then\n{}end\n", indented(&body, "  "));
-    }
-    text.extend(last.map(|(body, _)| body));
-    let mut head = format!("-- {}\n", kind.origin());
-    let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
-    for gap in gaps.collect::<IndexSet<String>>() {
-        let _ = writeln!(head, "-- {gap}");
-    }
-    with_helpers(&text, &head)
 }
 
 /// The script with the helpers that it uses.
-fn with_helpers(body: &str, head: &str) -> String {
+fn with_helpers(body: &str) -> String {
     let mut text = body.to_owned();
     for helper in HELPERS.iter().rev() {
         let (_, rest) = helper.split_once("local function ").unwrap_or_default();
@@ -248,17 +273,17 @@ fn with_helpers(body: &str, head: &str) -> String {
             text.insert_str(0, helper);
         }
     }
-    format!("{head}{text}")
+    text
 }
 
 /// One program as statements.
 #[derive(Default)]
-struct Script {
+struct Writer {
     /// The lists of conditions, in the order of their variables.
     lists: Vec<Pointer>,
 }
 
-impl Script {
+impl Writer {
     fn body(mut self, program: &Program) -> String {
         let clauses: String = program.clauses.iter().map(|clause| self.clause(clause)).collect();
         let mut lists = String::new();
