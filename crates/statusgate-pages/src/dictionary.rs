@@ -7,7 +7,7 @@ use serde::Serialize;
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::language::Polarity;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::policy::convention::{self, ConditionList, Convention, PhaseRules};
+use statusgate_core::policy::convention::{ConditionList, Convention, PhaseRules, Reasons};
 
 /// What the conditions and phases of custom resources mean. Later versions of statusgate may add members and values; they
 /// do not change those that are here.
@@ -155,7 +155,7 @@ impl<'p> Conditions<'p> {
             kind: name,
             polarity: kind.polarity.map(Polarity::name),
             meaning: &kind.meaning,
-            reasons: kind.reasons.iter().map(|(reason, row)| Reason::of(reason, row)).collect(),
+            reasons: kind.reasons.as_ref().map(Reason::all).unwrap_or_default(),
         });
         Self {
             path: list.path.to_string(),
@@ -166,9 +166,15 @@ impl<'p> Conditions<'p> {
 }
 
 impl<'p> Reason<'p> {
-    fn of(reason: &'p str, row: &'p convention::ReasonRow) -> Self {
-        let status = row.expects().find(|(member, _)| *member == "status");
-        Self { reason, status: status.into_iter().flat_map(|(_, texts)| texts).collect() }
+    /// Each reason once, with the statuses of the lists that have it.
+    fn all(reasons: &'p Reasons) -> Vec<Self> {
+        let mut statuses: IndexMap<&str, Vec<&str>> = IndexMap::new();
+        for (status, list) in reasons.lists() {
+            for reason in list {
+                statuses.entry(reason).or_default().push(status.name());
+            }
+        }
+        statuses.into_iter().map(|(reason, status)| Self { reason, status }).collect()
     }
 }
 
