@@ -26,7 +26,7 @@ fn find(lines: &[String], rule: &str) -> String {
 #[test]
 fn a_rule_names_the_condition_that_decided() {
     let summarized = "deny status.conditions: Ready is True although a condition that it summarizes has a bad status";
-    let of_others = "warn status.conditions: Ready is True although a condition of another controller \
+    let of_others = "audit status.conditions: Ready is True although a condition of another controller \
         has a bad status";
     for (bad, rule, text, found) in [
         (

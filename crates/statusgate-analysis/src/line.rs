@@ -227,6 +227,12 @@ impl<'c> Lines<'c> {
         self.given(list.other_types.as_ref(), || {
             format!("an element of {path} has a type other than {}", words::any_of(types()))
         });
+        self.given(list.misspelled.as_ref(), || {
+            format!("a new type or reason in {path} differs in one letter from a known one")
+        });
+        self.given(list.reason_kept.as_ref(), || {
+            format!("a status in {path} changes, but neither its reason nor its message")
+        });
         self.given(list.order.as_ref(), || {
             let names = types().collect::<Vec<_>>().join(", ");
             format!("the types in {path} are not in the order {names}")
@@ -262,9 +268,22 @@ impl<'c> Lines<'c> {
             self.prove(Cow::Owned(Predicate::all(parts)), list, false);
         }
         self.given(kind.not_true.as_ref(), || format!("{name} is present but not True"));
-        self.given(kind.removed.as_ref(), || format!("{name} was removed by the write"));
         self.given(kind.reverted.as_ref(), || format!("{name} was True and is no longer"));
+        if let Some(summary) = &kind.summary {
+            self.given(summary.better.as_ref(), || {
+                format!("{name} is better than another one that it summarizes")
+            });
+            self.given(summary.worse.as_ref(), || format!("{name} is worse than all others"));
+            self.given(summary.other_reason.as_ref(), || {
+                format!("{name} has reason and message of none that is as bad")
+            });
+        }
         self.elsewhere(|lines| {
+            if let Some((when, sanction)) = kind.removed.as_ref().map(Presence::parts) {
+                let also = when.map(|when| format!(" and {}", when.in_words()));
+                let what = format!("{name} was removed by the write{}", also.unwrap_or_default());
+                lines.add(&sanction.rule, sanction.action, what);
+            }
             let Some(reasons) = &kind.reasons else { return };
             lines.given(reasons.action.as_ref(), || {
                 let lists = reasons.lists().filter(|(_, names)| !names.is_empty());
@@ -274,9 +293,9 @@ impl<'c> Lines<'c> {
                 let lists = lists.collect::<Vec<_>>().join("; ");
                 format!("{name} has a reason of another status: {lists}")
             });
-            let all = || words::any_of(reasons.all().map(str::to_owned));
             lines.given(reasons.other.as_ref(), || {
-                format!("{name} has another reason than {}", all())
+                let all = words::any_of(reasons.all().map(str::to_owned));
+                format!("{name} has another reason than {all}")
             });
         });
     }

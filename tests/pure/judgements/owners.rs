@@ -30,7 +30,9 @@ fn an_imposed_phase_is_not_a_change_by_the_writer() {
 fn a_repaired_phase_is_not_a_change_by_the_writer() {
     let policies = following("appcat", &format!("disagreement: Repair, {PHASER}"));
     let status = |ready: &str, time: &str| {
+        let reason = if ready == "True" { "Available" } else { "Unavailable" };
         let ready = with(condition("Ready", ready), "lastTransitionTime", time);
+        let ready = with(ready, "reason", reason);
         json!({"phase": "Ready", "lastTransitionTime": T0, "instanceNamespace": "n", "conditions": [ready]})
     };
     let write = Write::of(status("True", T0), status("False", NOW));
@@ -83,7 +85,9 @@ fn a_time_that_the_webhook_wrote_is_not_a_change_by_the_writer_under_another_pol
         ),
     ]);
     let status = |ready: &str, time: &str| {
+        let reason = if ready == "True" { "Available" } else { "Unavailable" };
         let ready = with(condition("Ready", ready), "lastTransitionTime", time);
+        let ready = with(ready, "reason", reason);
         json!({"phase": "Ready", "lastTransitionTime": T0, "instanceNamespace": "n", "conditions": [ready]})
     };
     let write = Write::of(status("True", T0), status("False", NOW));

@@ -30,7 +30,8 @@ fn moves() -> Value {
 fn rules_about_moves_and_reasons_ignore_a_phase_that_the_webhook_set() {
     let policies = under(moves(), "disagreement: Repair");
     let stored = json!({"phase": "Ready", "reason": "Up", "conditions": ready("True")});
-    let new = json!({"phase": "Ready", "reason": "Up", "conditions": ready("False")});
+    let mut new = json!({"phase": "Ready", "reason": "Up", "conditions": ready("False")});
+    new["conditions"][0]["reason"] = "Down".into();
     let write = Write::of(stored, new);
     let outcome = write.review(&policies);
     assert_eq!(outcome.status()["phase"], "Degraded");

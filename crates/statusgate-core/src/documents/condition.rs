@@ -54,6 +54,12 @@ document! {
         other_types?: Sanction,
         /// What happens when known types are not in the order of `types`. Default: it is accepted.
         order?: Sanction,
+        /// What happens when a write adds a type or a reason that differs only in case or in one letter from a
+        /// declared one, or from a type that the write removes. Default: Warn.
+        misspelled or "super::action::warn",
+        /// What happens when a write changes a status, but neither its reason nor its message, and the reason is not
+        /// declared for both. Default: Warn.
+        reason_kept or "super::action::warn",
         /// Lists in the spec by which the object names types of its own, with their polarity.
         polarity_from = Vec<SpecPointer>,
         /// When the transition time of an element changes.
@@ -96,9 +102,9 @@ document! {
         present?: Presence,
         /// What happens when the condition is present but not True. Default: it is accepted.
         not_true?: Sanction,
-        /// What happens when a write removes the condition. This is accepted during deletion, and when the
-        /// write clears the list. Default: it is accepted.
-        removed?: Sanction,
+        /// What happens when a write removes the condition. It warns at most during deletion, and a write may
+        /// clear the list. Default: it is accepted.
+        removed?: Presence,
         /// What happens when a write changes True to something else. Default: it is accepted.
         reverted?: Sanction,
         /// The condition is copied from another object: its time may change, and may go backwards.
@@ -107,6 +113,23 @@ document! {
         key?: OneOrMany<String>,
         /// The reasons of each status.
         reasons?: Reasons,
+        /// The condition is as bad as the worst of the others: Ready of Knative. Types with a summary and
+        /// conditions with the severity Warning or Info are not among these.
+        summary?: Summary,
+    }
+
+    /// A condition that summarizes the others. Its rules warn at most: others may have written the parts.
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct Summary {
+        /// What happens when it is better than the worst of the others. Default: Warn.
+        better or "super::action::warn",
+        /// What happens when it is worse than all others. Default: Warn.
+        worse or "super::action::warn",
+        /// What happens when it is not True, and no other condition that is as bad has its reason and message.
+        /// Default: Warn.
+        other_reason or "super::action::warn",
+        /// The reasons with which the controller sets it without the others.
+        own_reasons = ZeroOrMore<String>,
     }
 
     /// The reasons of a type of condition, by the status that they imply. A reason in several lists may have

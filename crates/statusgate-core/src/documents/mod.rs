@@ -28,7 +28,7 @@ pub use action::{Action, Disposition, FixedAction, Sanction};
 pub(crate) use check::{PLACEHOLDER_POINTER, Spec, envelope, spec};
 pub use condition::{
     ConditionList, ConditionType, ElementRule, GuardedPresence, History, OuterList, Presence,
-    Reasons, TransitionTime,
+    Reasons, Summary, TransitionTime,
 };
 pub use convention::{ConventionKind, ConventionSpec, ResourceVersion, StatusConvention};
 pub use field::{Check, Field, FieldType, Format};

@@ -65,7 +65,8 @@ fn plain(json: &Json) -> Json {
             let is_default = |key: &str, value: &Json| match key {
                 "value" => false,
                 "ahead" | "duplicate" | "tooLong" => *value == "Deny",
-                "future" | "kept" | "moved" | "backwards" | "rewritten" | "repeated"
+                "future" | "kept" | "misspelled" | "reasonKept" | "better" | "worse"
+                | "otherReason" | "moved" | "backwards" | "rewritten" | "repeated"
                 | "aheadAtFirst" | "decreased" | "action" => *value == "Warn",
                 "statusSubresource" => *value == true,
                 _ => value.is_null(),

@@ -5,12 +5,12 @@ mod generations;
 mod history;
 mod keys;
 mod outer;
+mod spelling;
+mod summary;
 
 use crate::model::Json;
 use crate::policy::Disposition;
-use crate::policy::convention::{
-    Backfill, ConditionList, ConditionType, Filling, Position, Presence, Sanction,
-};
+use crate::policy::convention::{Backfill, ConditionList, Filling, Position, Presence, Sanction};
 
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::violation::{Sink, Violation};
@@ -18,8 +18,8 @@ use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, MAX_ELEMENTS, SCAN_LIMIT, same};
 use elements::JudgedElement;
 pub(crate) use generations::Generations;
-use keys::Duplicates;
 pub(crate) use keys::{ByKey, Key};
+use keys::{Duplicates, shortened};
 use outer::Path;
 
 /// The input for judging a list, in addition to its rules.
@@ -142,6 +142,7 @@ fn judge_list<'p: 's, 's, 'a>(
     }
     judge_presence(path, items, stored, &facts, violations);
     judge_order(path, items, violations);
+    summary::judge(path, items, violations);
 }
 
 /// The violation of a list, or of an element, that has another type.
@@ -205,19 +206,18 @@ fn judge_presence<'p>(
 ) {
     // No type is missing from a status that was never written.
     let written = facts.object.written_status().is_some();
-    let has =
-        |items: &[Json<'_>], known: &ConditionType| types_of(items).any(|kind| known.matches(kind));
     let holding = |presence: &'p Presence| {
         let (when, sanction) = presence.parts();
         when.is_none_or(|when| facts.ask(when) == Truth::True).then_some(sanction)
     };
-    let may_lack = facts.deleting() || (items.is_empty() && !stored.is_empty());
+    let is_cleared = items.is_empty() && !stored.is_empty();
+    let may_lack = facts.deleting() || is_cleared;
     let violation = |sanction: &'p Sanction, kind: &str, message: &str| {
         Violation::by(sanction, path.field(), format!("condition {kind} {message}"))
             .at(format!("{}[type={kind}]", path.place()))
     };
     for known in path.list.types.values().filter(|known| known.is_looked_for()) {
-        let present = has(items, known);
+        let present = types_of(items).any(|kind| known.matches(kind));
         let lacks = !present && !may_lack;
         if let Some(missing) = known.missing.as_ref().filter(|_| written && lacks).and_then(holding)
         {
@@ -226,8 +226,18 @@ fn judge_presence<'p>(
         if let Some(forbidden) = known.present.as_ref().filter(|_| present).and_then(holding) {
             violations.push(violation(forbidden, &known.name, "must not be present"));
         }
-        if let Some(removed) = known.removed.as_ref().filter(|_| lacks && has(stored, known)) {
-            violations.push(violation(removed, &known.name, "was removed").transition());
+    }
+    if is_cleared || path.list.types.values().all(|known| known.removed.is_none()) {
+        return;
+    }
+    let written = ByType::new(items);
+    for kind in types_of(stored).filter(|kind| written.find(kind).is_none()) {
+        let removed = path.list.find(kind).and_then(|known| known.removed.as_ref());
+        if let Some(removed) = removed.and_then(holding) {
+            let found = violation(removed, shortened(kind), "was removed");
+            let softens = facts.deleting() && removed.action.can_deny();
+            let action = if softens { Disposition::Warn } else { removed.action };
+            violations.push(Violation { action, ..found }.transition());
         }
     }
 }

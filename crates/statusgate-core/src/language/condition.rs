@@ -29,7 +29,7 @@ pub struct Condition {
     pub severity: Option<OneOrMany<String>>,
     /// Whether it is in the list. The only test that has an answer where the condition is absent.
     pub present: Option<bool>,
-    /// Whether this write changed it.
+    /// Whether this write changed any of its members, also the time.
     pub changed: Option<bool>,
 }
 

@@ -159,9 +159,9 @@ impl<'c> Sourced<'c> {
         Sanction { rule: self.rule(rule, action), action }
     }
 
-    /// Gives the sanction of a rule that compares with the clock its id. Such a rule warns at most: a wrong clock must not
-    /// reject a write.
-    pub(crate) fn name_timed(&self, rule: &str, mut sanction: Option<&mut Sanction>) {
+    /// Gives the sanction of a rule that warns at most its id. A wrong clock must not reject a write, and neither
+    /// must what others wrote.
+    pub(crate) fn name_mild(&self, rule: &str, mut sanction: Option<&mut Sanction>) {
         if let Some(sanction) = sanction.as_mut().filter(|sanction| sanction.action.can_deny()) {
             sanction.action = Disposition::Warn;
         }

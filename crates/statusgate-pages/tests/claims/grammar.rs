@@ -254,6 +254,14 @@ pub(crate) const PLACES: &[Place] = &[
     place("not-true", &[(Type, "notTrue: Deny"), (A, "necessary: $P")]),
     place("removed", &[(Type, "removed: Deny"), (A, "necessary: $P")]),
     place("reverted", &[(Type, "reverted: Deny"), (A, "necessary: $P")]),
+    place("misspelled", &[(List, "misspelled: Deny, reasonKept: Deny"), (A, "necessary: $P")]),
+    place(
+        "summary",
+        &[
+            (Type, "summary: {better: Deny, worse: Deny, otherReason: Deny, ownReasons: Q}"),
+            (A, "necessary: $P"),
+        ],
+    ),
     place(
         "type-reasons",
         &[

@@ -30,7 +30,7 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         violations: &mut dyn Sink<'p>,
     ) {
         self.judge_members(violations);
-        self.judge_type(violations);
+        self.judge_type(circumstances.facts, violations);
         if let Some(times) = &self.path.list.transition_time {
             self.judge_time(times, circumstances, violations);
         }
@@ -85,8 +85,12 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         }
     }
 
-    fn judge_type(&self, violations: &mut dyn Sink<'p>) {
+    fn judge_type(&self, facts: &Facts<'s, 'a>, violations: &mut dyn Sink<'p>) {
         let Some(kind) = self.kind else { return };
+        self.judge_kept_reason(violations);
+        let is_declared = self.known.is_some_and(|known| known.glob.exact().is_some());
+        let misspelled = if is_declared { None } else { self.misspelled_type(kind, facts) };
+        misspelled.into_iter().for_each(|found| violations.push(found));
         let Some(known) = self.known else {
             if let Some(sanction) = &self.path.list.other_types {
                 let names = self.path.list.types.values().map(|known| known.name.as_str());
@@ -114,6 +118,9 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let Some(reasons) = known.reasons.as_ref().filter(|_| !reason.is_empty()) else { return };
         let mut statuses = reasons.statuses(reason).map(ConditionStatus::name).peekable();
         let (sanction, member, message) = if statuses.peek().is_none() {
+            if let Some(misspelled) = self.misspelled_reason(reason, reasons) {
+                return violations.push(misspelled);
+            }
             (&reasons.other, "reason", fields::unsupported(reason, reasons.all()))
         } else {
             let found = self.item.get("status").and_then(Json::as_str).unwrap_or_default();
@@ -127,6 +134,31 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         };
         if let Some(sanction) = sanction {
             violations.push(self.violation(sanction, member, message));
+        }
+    }
+
+    /// A change of the status has a reason or a message.
+    fn judge_kept_reason(&self, violations: &mut dyn Sink<'p>) {
+        let (Some(sanction), Some(before)) = (&self.path.list.reason_kept, self.before) else {
+            return;
+        };
+        let text = |item: &'s Json<'a>, member| item.get(member).filter(|value| !value.is_empty());
+        let is_kept = |member| same(text(before, member), text(self.item, member));
+        let statuses = [before, self.item].map(Conditions::status_of);
+        let [Some(old), Some(new)] = statuses else { return };
+        let reason = text(self.item, "reason").and_then(Json::as_str);
+        let Some(reason) = reason.filter(|_| old != new && is_kept("reason") && is_kept("message"))
+        else {
+            return;
+        };
+        let reasons = self.known.and_then(|known| known.reasons.as_ref());
+        let may_stay = reasons.is_some_and(|reasons| {
+            [old, new].iter().all(|status| reasons.statuses(reason).any(|known| known == *status))
+        });
+        if !may_stay {
+            let message =
+                format!("must change, or the message, when the status changes to {}", new.name());
+            violations.push(self.violation(sanction, "reason", message).transition());
         }
     }
 

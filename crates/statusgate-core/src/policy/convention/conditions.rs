@@ -193,6 +193,11 @@ impl Compiler<'_> {
             }
         }
         rules.name("condition-member-unknown", list.other_members.as_mut());
+        let compares = !list.is_map() && list.history.is_none();
+        list.misspelled.take_if(|_| !compares);
+        rules.name("condition-misspelled", list.misspelled.as_mut());
+        list.reason_kept.take_if(|_| !compares);
+        rules.name("condition-reason-kept", list.reason_kept.as_mut());
         self.condition_types(&mut list, at);
         if let Some(times) = &mut list.transition_time {
             self.transition_times(
@@ -242,21 +247,17 @@ impl Compiler<'_> {
         rules.collect()
     }
 
-    /// Reports misspelled names of members in the tables. A list may have other members, so only a name
-    /// that is similar to a known one is an error.
+    /// Reports misspelled names of members. A list may have other members, so only a name that is similar to a
+    /// known one is an error.
     fn check_member_names(&self, document: &ConditionList, at: At<'_>) {
-        let members = document.members.keys().map(String::as_str);
-        let known = members.chain(MEMBERS);
-        let check = |at: At<'_>, name: &str, word: &'static str| {
-            let known = known.clone().chain([word]);
-            let is_known = known.clone().any(|known| known == name);
-            if self.complete && !is_known && near(name, known.clone()).is_some() {
-                at.unknown("member", name, known);
-            }
+        let Some(times) = document.transition_time.as_ref().filter(|_| self.complete) else {
+            return;
         };
-        if let Some(times) = &document.transition_time {
-            for (at, name) in at.key("transitionTime").key("mayMoveOn").each(&times.may_move_on.0) {
-                check(at, name, ANYTHING);
+        let known = document.members.keys().map(String::as_str).chain(MEMBERS).chain([ANYTHING]);
+        for (at, name) in at.key("transitionTime").key("mayMoveOn").each(&times.may_move_on.0) {
+            let is_known = known.clone().any(|known| known == name);
+            if !is_known && near(name, known.clone()).is_some() {
+                at.unknown("member", name, known.clone());
             }
         }
     }

@@ -260,6 +260,6 @@ fn phase_time(document: &documents::PhaseTime, rules: Sourced<'_>) -> PhaseTimeR
         documents::PhaseTime::Rules(time) => time,
     };
     rules.name("phase-transition-time", time.moved.as_mut());
-    rules.name_timed("phase-transition-time", time.kept.as_mut());
+    rules.name_mild("phase-transition-time", time.kept.as_mut());
     time
 }

@@ -69,9 +69,9 @@ impl Compiler<'_> {
         let unchanged = action.map(|action| rules.sanction("transition-time-backwards", action));
         times.backwards_unchanged = Some(unchanged);
         times.kept = times.kept.take().filter(|_| !times.must_move_on.is_empty());
-        rules.name_timed("transition-time-kept", times.kept.as_mut());
+        rules.name_mild("transition-time-kept", times.kept.as_mut());
         times.moved = times.moved.take().filter(|_| !times.moves_freely());
         rules.name("transition-time-moved", times.moved.as_mut());
-        rules.name_timed("transition-time-future", times.future.as_mut());
+        rules.name_mild("transition-time-future", times.future.as_mut());
     }
 }

@@ -15,7 +15,7 @@ impl ConditionType {
 
     /// Whether a rule depends on its presence.
     pub(crate) const fn is_looked_for(&self) -> bool {
-        self.missing.is_some() || self.present.is_some() || self.removed.is_some()
+        self.missing.is_some() || self.present.is_some()
     }
 
     /// A type of this name; of a family, an example.
@@ -81,7 +81,13 @@ impl Compiler<'_> {
         let own = kind.source.clone();
         let rules = self.tables(&[&own, source]);
         let id = |what: &str| format!("{}-{what}", kebab(name));
-        for (key, presence) in [("missing", &mut kind.missing), ("present", &mut kind.present)] {
+        // One rule for all types: a convention can have a hundred of them.
+        let of_list = self.tables(&[source]);
+        for (key, rules, rule, presence) in [
+            ("missing", rules, id("missing"), &mut kind.missing),
+            ("present", rules, id("present"), &mut kind.present),
+            ("removed", of_list, "condition-removed".to_owned(), &mut kind.removed),
+        ] {
             let sanction = presence.as_mut().map(|presence| match presence {
                 Presence::Always(sanction) => sanction,
                 Presence::Guarded(guarded) => {
@@ -89,16 +95,18 @@ impl Compiler<'_> {
                     &mut guarded.action
                 }
             });
-            rules.name(&id(key), sanction);
+            rules.name(&rule, sanction);
         }
         rules.name(&id("not-true"), kind.not_true.as_mut());
-        rules.name(&id("removed"), kind.removed.as_mut());
         rules.name(&id("reverted"), kind.reverted.as_mut());
-        // One rule for all types: a convention can have a hundred of them.
-        let rules = self.tables(&[source]);
+        if let Some(summary) = &mut kind.summary {
+            rules.name_mild("summary-better", summary.better.as_mut());
+            rules.name_mild("summary-worse", summary.worse.as_mut());
+            rules.name_mild("summary-reason", summary.other_reason.as_mut());
+        }
         if let Some(reasons) = &mut kind.reasons {
-            rules.name("condition-reason-status", reasons.action.as_mut());
-            rules.name("condition-reason-unknown", reasons.other.as_mut());
+            of_list.name("condition-reason-status", reasons.action.as_mut());
+            of_list.name("condition-reason-unknown", reasons.other.as_mut());
         }
         (kind.name, kind.glob) = (name.to_owned(), name.into());
     }

@@ -81,5 +81,11 @@ fn about(list: &ConditionList) -> Vec<String> {
 fn remarks(kind: &ConditionType) -> String {
     let mirrored = kind.mirrored.then(|| "its times are those of another object".to_owned());
     let key = kind.key.as_ref().map(|key| format!("one for each {}", key.join(" and ")));
-    mirrored.into_iter().chain(key).collect::<Vec<_>>().join("; ")
+    let removed = kind.removed.as_ref().map(|removed| {
+        let (when, sanction) = removed.parts();
+        let when = when.map(|when| format!(" where {}", when.in_words())).unwrap_or_default();
+        format!("is never removed{when} ({})", words::action(sanction.action))
+    });
+    let summary = kind.summary.as_ref().map(|_| "as bad as the worst of the others".to_owned());
+    mirrored.into_iter().chain(key).chain(removed).chain(summary).collect::<Vec<_>>().join("; ")
 }
