@@ -91,19 +91,18 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
             let mutated = |object| mutated(&policies, resource, &old, object);
             let stored = mutated(&object);
             let phase = phase_in(&stored).unwrap();
-            let at = rules.phases.iter().position(|known| known.name == phase.as_str().unwrap()).unwrap();
+            let at = rules
+                .phases
+                .iter()
+                .position(|known| known.name == phase.as_str().unwrap())
+                .unwrap();
             if let Some(imposed) = outcome.imposed {
                 assert_eq!(at, imposed, "{}: row {number}", convention.name);
             } else if !stood_before {
                 assert_eq!(Some(at), outcome.repairs[wrong[number % wrong.len()]]);
                 assert!(outcome.admissible[at], "{}: row {number}: {phase}", convention.name);
             }
-            assert_eq!(
-                mutated(&stored),
-                stored,
-                "{}: row {number}",
-                convention.name
-            );
+            assert_eq!(mutated(&stored), stored, "{}: row {number}", convention.name);
         }
     }
     // AppCat's 4032 and the proposed CSV's 252.
