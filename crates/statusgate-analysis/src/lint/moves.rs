@@ -25,9 +25,8 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
     }
     let names = rules.phases.iter().map(|phase| phase.name.as_str());
     let missing = names.filter(|name| !reached.contains(name)).map(|name| {
-        let from = rules.default.as_deref().filter(|from| *from != name);
-        let (rejected, witness) =
-            lint.make_move(from.unwrap_or_else(|| another(rules, name)), name, rule);
+        let from = rules.default.as_deref().unwrap_or_default();
+        let (rejected, witness) = lint.make_move(from, name, rule);
         (rejected, (vec![rule.to_string()], name.to_owned(), witness))
     });
     let (rejected, reported): (Vec<_>, Vec<_>) = missing.partition(|(rejected, _)| *rejected);
@@ -120,7 +119,9 @@ impl Lint<'_> {
     /// A write that makes a move, and whether the rule about moves rejects it.
     fn make_move(&self, from: &str, to: &str, rule: &Id) -> (bool, String) {
         let [mut old, mut new] = [self.stage.bare(), self.stage.bare()];
-        self.stage.set_phase(&mut old, from);
+        if !from.is_empty() {
+            self.stage.set_phase(&mut old, from);
+        }
         self.stage.set_phase(&mut new, to);
         let scene = Scene::of(new, Some(old), "");
         let (_, rules) = self.write(&scene).review(self.gate.policies(Action::Warn));

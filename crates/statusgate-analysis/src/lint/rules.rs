@@ -14,6 +14,7 @@ use crate::line::Clause;
 use crate::scene::{Scene, Stage};
 use statusgate_core::engine::Action;
 use statusgate_core::language::AnyWord;
+use statusgate_core::policy::Id;
 use statusgate_core::policy::convention::{PhaseRules, PhaseValue};
 
 /// Combinations that a search for one state tries before it gives up. A state that exists is found among
@@ -85,17 +86,14 @@ pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
             break;
         }
     }
-    let moves = rules.moves.as_ref().and_then(|moves| moves.action.as_ref());
     let (mut never, mut remarks) = (Vec::new(), Vec::new());
     for (phase, found, rejected, core) in open {
-        let Some((first, witness)) = rejected else { continue };
-        let mut rejecting = core.unwrap_or(first);
         // A phase that its own evidence rejects everywhere, or that no move leads to, is another fault.
-        rejecting.retain(|rule| {
-            **rule != *phase.rule && moves.is_none_or(|sanction| **rule != *sanction.rule)
-        });
+        let Some((first, witness)) = rejected else { continue };
+        let mut rejecting = core.unwrap_or_default();
+        rejecting.retain(|rule| !lint.decides_admission(phase, rule));
         if rejecting.is_empty() {
-            continue;
+            rejecting = first;
         }
         let name = &phase.name;
         match found {
@@ -172,7 +170,7 @@ impl<'c> Lint<'c> {
     }
 
     /// Searches for a state in which a write of a phase is accepted, also after one of these writes. Also
-    /// returns the rules that reject the first state that was tried, and that state.
+    /// returns the first state that its evidence and the moves admit, and the rules that reject it.
     ///
     /// All rules may have too many combinations. So the search starts with the evidence of the phase, and
     /// adds the rules that reject what it tries. If it tries all combinations and these rules reject each
@@ -208,7 +206,10 @@ impl<'c> Lint<'c> {
                     let Some(rules) = self.refusal(&scene, phase, &relevant) else {
                         return (Searched::Something(scene), first);
                     };
-                    first.get_or_insert_with(|| (rules.clone(), scene.to_yaml()));
+                    if first.is_none() && !rules.iter().any(|id| self.decides_admission(phase, id))
+                    {
+                        first = Some((rules.clone(), scene.to_yaml()));
+                    }
                     rejecting.extend(rules);
                 }
             }
@@ -232,10 +233,8 @@ impl<'c> Lint<'c> {
     /// What can be stored before a scene gets another phase: what was written, or the same status without a
     /// phase or with a phase that was written, if no rule rejects it.
     fn before(&self, scene: &Scene, relevant: &[String], written: &[Scene]) -> Vec<Value> {
-        let moves =
-            self.convention.phase.as_ref().and_then(|rules| rules.moves.as_ref()?.action.as_ref());
         let mut others = relevant.to_vec();
-        others.retain(|rule| moves.is_none_or(|sanction| **rule != *sanction.rule));
+        others.retain(|rule| self.moves_rule().is_none_or(|moves| **rule != **moves));
         let phases = written.iter().filter_map(|write| self.stage.phase_of(&write.object));
         let similar = [None].into_iter().chain(phases.map(Some)).map(|phase| {
             let mut scene = Scene { old: None, ..scene.clone() };
@@ -247,6 +246,16 @@ impl<'c> Lint<'c> {
         let accepted = similar.filter(|scene| self.rejection(scene, &others).is_none());
         let of_resource = written.iter().filter(|write| write.plural == scene.plural).cloned();
         accepted.chain(of_resource).map(|scene| scene.object).collect()
+    }
+
+    fn moves_rule(&self) -> Option<&'c Id> {
+        let moves = self.convention.phase.as_ref()?.moves.as_ref()?;
+        Some(&moves.action.as_ref()?.rule)
+    }
+
+    /// Whether a rule is that of the phase's evidence or of the moves.
+    fn decides_admission(&self, phase: &PhaseValue, rule: &str) -> bool {
+        *phase.rule == *rule || self.moves_rule().is_some_and(|moves| **moves == *rule)
     }
 
     /// The rules that reject the write of a phase, or that of the phase that replaces it.
@@ -330,7 +339,7 @@ impl<'c> Lint<'c> {
 /// The rules that reject a write; `None` if they accept it.
 type Rules = Option<Vec<String>>;
 
-/// The rules that reject the first state that was tried, and that state.
+/// The rules that reject the first state that admits a phase, and that state.
 type Rejected = Option<(Vec<String>, String)>;
 
 /// The result of a search.
