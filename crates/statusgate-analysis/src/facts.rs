@@ -17,7 +17,7 @@ use statusgate_core::model::{ConditionStatus, Pointer};
 use statusgate_core::policy::convention::{ConditionList, Convention};
 
 pub(crate) use collector::Collector;
-pub(crate) use fitting::{Left, is_decided, left, refused, values};
+pub(crate) use fitting::{Left, is_decided, left, passes, refused, values};
 pub(crate) use sample::{
     FUTURE, GATE, GATES, LATER, NOW, PAST, STATUSES, condition, gate, generation, has_statuses,
     matching, reason,

@@ -43,7 +43,7 @@ pub(crate) fn left(checks: &[&Check]) -> Left {
 }
 
 /// Whether a value passes all of these checks.
-pub(super) fn passes(checks: &[&Check], value: &Value) -> bool {
+pub(crate) fn passes(checks: &[&Check], value: &Value) -> bool {
     checks.is_empty() || refusing(checks, value).is_empty()
 }
 

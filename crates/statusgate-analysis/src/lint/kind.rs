@@ -54,7 +54,7 @@ kinds! {
     RepairNotAdmissible "repair-not-admissible"
     "Change `necessary`, so that it allows every state in which the phase is imposed."
 
-    /// No state violates a rule, or evidence holds in no state. The same for the predicate of a repair step
+    /// No state violates a rule, or evidence holds in no state that the checks accept. The same for the predicate of a repair step
     /// or of a default, and for evidence that nothing contradicts.
     NeverFires "never-fires"
     "Compare the predicate with the witness, which is the nearest state. Correct the predicate, or remove it."

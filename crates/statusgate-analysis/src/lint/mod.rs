@@ -84,7 +84,7 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     phases::repair_is_admissible,
     phases::imposed_phases_are_admissible,
     phases::necessary_evidence_can_be_contradicted,
-    phases::sufficient_evidence_can_hold,
+    phases::evidence_can_hold,
     phases::imposed_phases_can_occur,
     phases::repair_steps_can_apply,
     fields::values_pass_all_checks,

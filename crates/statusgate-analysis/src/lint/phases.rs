@@ -1,10 +1,13 @@
 //! The truth table of the phase: every state admits a phase, and every repair finds one.
 
-use super::{Kind, Lint, Remark};
-use crate::facts::Question;
+use super::fields::checks_at;
+use super::{Kind, Lint, Remark, each_once};
+use crate::facts::{Question, passes};
+use crate::scene::{put, yaml};
 use crate::table::{PhaseOutcome, Table, has_evidence};
-use statusgate_core::language::any_of;
+use statusgate_core::language::{AnyWord, Predicate, Reference, Scalar, any_of};
 use statusgate_core::policy::convention::{PhaseRules, PhaseValue};
+use statusgate_core::policy::{Check, Disposition};
 
 /// The phases of a convention, and their table.
 struct Phases<'l> {
@@ -95,11 +98,54 @@ pub(super) fn necessary_evidence_can_be_contradicted(lint: &Lint<'_>) -> Vec<Rem
     })
 }
 
-pub(super) fn sufficient_evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
-    Phases::each(lint, |_, _, phase| {
-        let message = format!("the sufficient evidence of phase {} holds in no state", phase.name);
-        let sufficient = Question::plain(phase.sufficient.as_ref()?);
-        lint.never_holds(sufficient, vec![phase.rule.to_string()], message)
+/// Some state with values that their checks accept has the evidence. A phase that no state admits is a fault of its own.
+pub(super) fn evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(rules) = &lint.convention.phase else { return Vec::new() };
+    let phases = Phases::of(lint);
+    let evidence = rules.phases.iter().enumerate().flat_map(|(at, phase)| {
+        let is_reachable = phases.as_ref().is_none_or(|phases| phases.is_reachable(at));
+        let necessary = phase.necessary.as_ref().filter(|_| is_reachable);
+        let both = [("necessary", necessary), ("sufficient", phase.sufficient.as_ref())];
+        both.map(|(what, evidence)| Some((phase, what, evidence?)))
+    });
+    let remarks = evidence.flatten().filter_map(|(phase, what, evidence)| {
+        let ids = vec![phase.rule.to_string()];
+        let message = format!("the {what} evidence of phase {} holds in no state", phase.name);
+        lint.never_holds(Question::plain(evidence), ids.clone(), message)
+            .or_else(|| rejected_value(lint, phase, what, evidence))
+    });
+    remarks.collect()
+}
+
+/// The fault of evidence that requires a value of a field that its checks reject.
+fn rejected_value(
+    lint: &Lint<'_>,
+    phase: &PhaseValue,
+    what: &str,
+    evidence: &Predicate,
+) -> Option<Remark> {
+    evidence.conjuncts().iter().flat_map(Predicate::words).find_map(|word| {
+        let AnyWord::Value(word) = word else { return None };
+        let Reference::Field(path) = &word.reference else { return None };
+        let checks = checks_at(lint.convention, path);
+        let checks = checks.iter().filter(|check| check.action() == Disposition::Deny);
+        let checks: Vec<&Check> = checks.collect();
+        let wanted = word.is.as_ref()?;
+        let first = wanted.first().filter(|_| {
+            let mut values = wanted.iter().map(Scalar::value);
+            !values.any(|value| passes(&checks, value))
+        })?;
+        let mut object = lint.stage.bare();
+        put(&mut object, path, first.value().clone());
+        lint.stage.set_phase(&mut object, &phase.name);
+        let ids = checks.iter().map(|check| check.rule.to_string());
+        let ids = each_once(ids.chain([phase.rule.to_string()]));
+        let message = format!(
+            "the {what} evidence of phase {} requires a value of {} that its checks reject",
+            phase.name,
+            path.field()
+        );
+        Some(Remark::new(Kind::NeverFires, ids, message, Some(yaml(&object))))
     })
 }
 
