@@ -67,22 +67,52 @@ fn a_rule_that_every_write_violates_is_a_fault_with_one_of_them() {
     }
 }
 
+const UNGUARDED: Kind = Kind::UnguardedMember;
+
+/// The witness has everything that the rule reads of the spec.
+#[test]
+fn a_rule_that_cannot_be_evaluated_for_some_status_is_a_fault_with_one() {
+    let programmed =
+        "!self.status.conditions.exists(c, c.type == 'Programmed' && c.status == 'True')";
+    for (expression, missing) in [
+        (format!("{programmed} || has(self.status.endpoint)"), Some("conditions")),
+        ("!has(self.status.replicas) || self.status.replicas <= self.status.most".to_owned(), Some("most")),
+        ("!has(self.status.conditions) || self.status.conditions.all(c, c.status == 'True' || c.message != '')".to_owned(), Some("message")),
+        ("self.status.?phase.orValue('') != 'Bad'".to_owned(), None),
+        ("!has(self.status.replicas) || self.status.replicas <= self.spec.replicas".to_owned(), None),
+        // A write of the status does not change the spec.
+        (format!("{programmed} || self.spec.authRef == oldSelf.spec.authRef"), None),
+    ] {
+        let remarks = about("metav1", &format!("expression: \"{expression}\""));
+        let found = remarks.iter().find(|remark| remark.kind == UNGUARDED);
+        let message = missing.map(|name| format!("this rule cannot be evaluated if there is no \"{name}\""));
+        assert_eq!(found.map(|fault| fault.message.clone()), message, "{expression}: {remarks:#?}");
+        if let (Some(fault), Some(name)) = (found, missing) {
+            let witness = fault.witness.as_ref().unwrap();
+            assert!(witness.contains("status:") && !witness.contains(&format!("{name}:")), "{witness}");
+        }
+    }
+}
+
 /// Values, texts, several fields, a writer and the stored object.
 #[test]
 fn a_rule_that_some_write_satisfies_is_no_fault() {
-    for expression in [
-        "self.status.version == 'v1.2.3'",
-        "self.status.replicas >= 17 && self.status.size == 4",
-        "self.status.name.matches('^db-[0-9]+$')",
-        "has(self.status.a) && has(self.status.b) && has(self.status.c)",
-        "self.spec.replicas == 3",
-        "self.metadata.name.startsWith('prod-')",
-        "writer.user == 'system:admin'",
-        "self.status.items.size() > 0",
-        "self.status.conditions.exists(c, c.type == 'Available' && c.status == 'False')",
+    for (expression, kind) in [
+        ("self.status.version == 'v1.2.3'", UNGUARDED),
+        ("self.status.replicas >= 17 && self.status.size == 4", UNGUARDED),
+        ("self.status.name.matches('^db-[0-9]+$')", UNGUARDED),
+        ("has(self.status.a) && has(self.status.b) && has(self.status.c)", Kind::NotProven),
+        ("self.spec.replicas == 3", Kind::NotProven),
+        ("self.metadata.name.startsWith('prod-')", Kind::NotProven),
+        ("writer.user == 'system:admin'", Kind::NotProven),
+        ("self.status.items.size() > 0", UNGUARDED),
+        (
+            "self.status.conditions.exists(c, c.type == 'Available' && c.status == 'False')",
+            UNGUARDED,
+        ),
     ] {
         let remarks = about("metav1", &format!("expression: \"{expression}\""));
-        assert_eq!(kinds(&remarks), [Kind::NotProven], "{expression}: {remarks:#?}");
+        assert_eq!(kinds(&remarks), [kind], "{expression}: {remarks:#?}");
     }
 }
 
@@ -90,7 +120,7 @@ fn a_rule_that_some_write_satisfies_is_no_fault() {
 fn a_rule_that_lets_no_default_change_a_stored_condition_is_a_fault() {
     let rule = "has(oldSelf.status) && self.status.conditions == oldSelf.status.conditions";
     let remarks = about("metav1", &format!("expression: \"{rule}\""));
-    assert_eq!(kinds(&remarks), [Kind::PatchRejected, Kind::NotProven], "{remarks:#?}");
+    assert_eq!(kinds(&remarks), [UNGUARDED, Kind::PatchRejected], "{remarks:#?}");
 }
 
 #[test]

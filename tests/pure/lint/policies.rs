@@ -15,6 +15,54 @@ fn remarks_of_policy(spec: &str) -> Vec<Remark> {
     remarks
 }
 
+/// What is found about the convention of these documents.
+fn remarks_among(spec: &str, policy: &str) -> Vec<Remark> {
+    lint::lint(&compile(&[document(spec), policy.to_owned()]), "test").unwrap().remarks
+}
+
+fn following(convention: &str, versions: &str) -> String {
+    policy(
+        "local",
+        format!(
+            "convention: {convention}, resources: [{{apiGroups: [g], apiVersions: [{versions}], resources: [things]}}]"
+        ),
+    )
+}
+
+#[test]
+fn a_list_that_no_policy_selects_is_reported() {
+    let list = "conditions: [{path: /status/conditions, apiVersions: [v1beta1]}]";
+    let found = remarks_among(list, &following("test", "v1"));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].kind, Kind::UnselectedList);
+    assert_eq!(
+        found[0].message,
+        "the list /status/conditions is only for v1beta1, which no policy selects: nothing judges the conditions of v1"
+    );
+    let witness = found[0].witness.as_ref().unwrap();
+    assert!(witness.contains("/v1\n") && witness.contains("conditions:"), "{witness}");
+    assert_eq!(remarks_among(list, &following("test", "v1beta1, v1")), []);
+    assert_eq!(remarks_among(list, &following("test", "'*'")), []);
+    // The other list is for this version, and the first one for objects that are no longer written.
+    let two = "conditions: [{path: /status/old, apiVersions: [v1beta1]}, {path: /status/conditions, apiVersions: [v1]}]";
+    assert_eq!(remarks_among(two, &following("test", "v1")), []);
+}
+
+#[test]
+fn a_convention_that_no_policy_follows_is_noted() {
+    let unused = |found: Vec<Remark>| {
+        found.iter().filter(|remark| remark.kind == Kind::UnusedConvention).count()
+    };
+    assert_eq!(unused(remarks_among("extends: metav1", &following("metav1", "v1"))), 1);
+    assert_eq!(unused(remarks_among("extends: metav1", &following("test", "v1"))), 0);
+    // It is the base of the one that a policy follows.
+    let heir = document("extends: test").replace("name: test", "name: heir");
+    let both = format!("{heir}---\n{}", following("heir", "v1"));
+    assert_eq!(unused(remarks_among("extends: metav1", &both)), 0);
+    // Without a policy, conventions are written for others.
+    assert_eq!(unused(remarks("extends: metav1")), 0);
+}
+
 #[test]
 fn a_phase_that_a_policy_rejects_is_reported() {
     let found = remarks_of_policy(
@@ -73,7 +121,7 @@ fn a_default_that_a_policy_rejects_is_reported() {
 fn a_member_that_a_policy_removes_and_requires_is_reported() {
     let found = remarks_of_policy(
         "convention: metav1, backfill: [{list: /status/conditions, member: note, absentWhere: {member: status, is: Unknown}}], \
-         rules: [{name: noted, message: m, expression: 'self.status.conditions.all(c, has(c.note))'}]",
+         rules: [{name: noted, message: m, expression: '!has(self.status.conditions) || self.status.conditions.all(c, has(c.note))'}]",
     );
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].kind, found[0].rules[0].as_str()), (Kind::PatchRejected, "local/noted"));

@@ -4,9 +4,10 @@
 use std::cell::{Cell, OnceCell};
 
 use indexmap::IndexSet;
+use json_patch::jsonptr::PointerBuf;
 use serde_json::{Value, json};
 
-use super::example::{Search, Variation, replaced};
+use super::example::{Search, Variation, replaced, without_one};
 use super::rules::MAX_SEARCH;
 use super::{Kind, Remark};
 use crate::facts::STATUSES;
@@ -14,7 +15,7 @@ use crate::scene::Scene;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{Budget, holds};
 use statusgate_core::model::{Object, Writer};
-use statusgate_core::policy::cel::CelRule;
+use statusgate_core::policy::cel::{CelRule, Part};
 use statusgate_core::policy::{Action, Disposition, Policy, PolicySet};
 
 /// Types of conditions that are tried together, each of them absent, True and False.
@@ -26,6 +27,12 @@ const MAX_STEPS: u64 = 12_000_000;
 
 /// The steps of an evaluation, in addition to those that the engine counts.
 const EVALUATION: u64 = 10;
+
+/// Writes that are tried with a rule for a member that it reads without a guard.
+const MAX_UNGUARDED: usize = 64;
+
+/// The beginning of the reason if an evaluation fails.
+const NOT_EVALUATED: &str = "it cannot be evaluated: ";
 
 /// The steps of making a write; one with several changes takes twice as many.
 const WRITE: u64 = 100;
@@ -76,8 +83,8 @@ struct Trial<'t> {
     reads: Vec<Variation>,
     /// The most steps that an evaluation took.
     steps: u64,
-    /// Some write satisfies it.
-    satisfied: bool,
+    /// A write that satisfies it.
+    satisfying: Option<Scene>,
     /// The best write that violates it, and why.
     violating: Option<(Rating, Scene, String)>,
     shown: Option<Shown>,
@@ -98,6 +105,8 @@ enum Shown {
     NeverViolated,
     /// Some writes violate the rule.
     Both,
+    /// The rule cannot be evaluated for this write, because the status lacks something; and what.
+    Unguarded(Scene, String),
 }
 
 /// A write and what is computed once for all rules.
@@ -114,7 +123,8 @@ impl Trials<'_> {
     fn run(&self) -> Vec<Shown> {
         let new = self.rules.iter().map(|rule| {
             let reads = self.search.variations_of(rule);
-            Trial { rule, reads, steps: EVALUATION, satisfied: false, violating: None, shown: None }
+            let (satisfying, violating, shown) = (None, None, None);
+            Trial { rule, reads, steps: EVALUATION, satisfying, violating, shown }
         });
         let mut trials: Vec<Trial<'_>> = new.collect();
         for scene in self.search.simple_writes() {
@@ -128,9 +138,55 @@ impl Trials<'_> {
         let finished = trials.into_iter().map(|trial| {
             let share = self.left.get() / trials_left;
             trials_left -= 1;
-            self.finish(trial, share)
+            let unguarded = self.unguarded(&trial);
+            match (self.finish(trial, share), unguarded) {
+                (Shown::Both | Shown::NeverViolated, Some((scene, why))) => {
+                    Shown::Unguarded(scene, why)
+                }
+                (shown, _) => shown,
+            }
         });
         finished.collect()
+    }
+
+    /// A write that the rule cannot judge, because the status lacks a member that it reads without a guard. What
+    /// the rule reads of the spec and the metadata is there: the schema may require it.
+    fn unguarded(&self, trial: &Trial<'_>) -> Option<(Scene, String)> {
+        let known = trial.violating.iter().map(|(_, scene, _)| scene).chain(&trial.satisfying);
+        let all = known.flat_map(|scene| {
+            let smaller = without_one(&scene.object, true).into_iter();
+            [scene.object.clone()].into_iter().chain(smaller).map(move |object| (object, scene))
+        });
+        let reads = &trial.rule.expression.reads;
+        let mut paths = reads.written.iter().chain(&reads.stored).flat_map(Part::paths);
+        let guesses = match paths.any(|path| is_outside(&path)) {
+            true => vec![json!("example"), json!(5), json!(true), json!(["example"]), json!({})],
+            false => vec![Value::Null],
+        };
+        for (object, scene) in all.take(MAX_UNGUARDED) {
+            for value in &guesses {
+                let mut object = with_parts(object.clone(), reads.written.as_ref(), value);
+                let old =
+                    scene.old.clone().map(|old| with_parts(old, reads.stored.as_ref(), value));
+                if object["status"] == json!({}) {
+                    object["status"]["example"] = "text".into();
+                }
+                let scene = Scene { object, old, ..scene.clone() };
+                let texts = (scene.object.to_string(), scene.stored().to_string());
+                let (answer, steps) = Tried::of(&scene, &texts).answer(trial.rule);
+                if !self.spend(WRITE + steps) {
+                    return None;
+                }
+                if let Err(why) = answer
+                    && let Some(what) = why.strip_prefix(NOT_EVALUATED)
+                    && let Some(what) = what.strip_prefix("there is no ")
+                    && self.search.rules(&scene) == [trial.rule.id.to_string()]
+                {
+                    return Some((scene, what.to_owned()));
+                }
+            }
+        }
+        None
     }
 
     /// Takes steps. Returns whether there were that many.
@@ -162,8 +218,9 @@ impl Trials<'_> {
             }
             match answer {
                 Ok(()) => {
-                    trial.satisfied =
-                        trial.satisfied || self.is_accepted(tried, trial.rule, review);
+                    if trial.satisfying.is_none() && self.is_accepted(tried, trial.rule, review) {
+                        trial.satisfying = Some(tried.scene.clone());
+                    }
                 }
                 Err(why) => {
                     let rating = tried.rating(trial, &why);
@@ -174,7 +231,7 @@ impl Trials<'_> {
                     }
                 }
             }
-            if trial.satisfied && trial.violating.is_some() {
+            if trial.satisfying.is_some() && trial.violating.is_some() {
                 trial.shown = Some(Shown::Both);
             }
         }
@@ -201,7 +258,12 @@ impl Trials<'_> {
             // These writes have no writer.
             Some(_) if trial.rule.expression.reads.writer.is_some() => Shown::Both,
             Some((_, scene, why)) => {
-                match self.can_satisfy(trial.rule, trial.reads, &scene, self.left.get() - share) {
+                match self.can_satisfy(
+                    trial.rule,
+                    trial.reads,
+                    &scene,
+                    self.left.get().saturating_sub(share),
+                ) {
                     None => Shown::Open,
                     Some(true) => Shown::Both,
                     Some(false) => Shown::AlwaysViolated(scene, why),
@@ -272,7 +334,7 @@ impl<'t> Tried<'t> {
         let answer = match holds(&rule.expression, new, Some(old), &Writer::default(), &budget) {
             Ok(true) => Ok(()),
             Ok(false) => Err(rule.message.clone()),
-            Err(reason) => Err(format!("it cannot be evaluated: {reason}")),
+            Err(reason) => Err(format!("{NOT_EVALUATED}{reason}")),
         };
         (answer, EVALUATION + budget.spent())
     }
@@ -283,6 +345,22 @@ impl<'t> Tried<'t> {
         let length = self.length.get_or_init(|| self.scene.to_yaml().len());
         (lacking.count(), why == trial.rule.message, *length)
     }
+}
+
+/// Whether a place is outside of the status.
+fn is_outside(path: &[String]) -> bool {
+    path.first().is_some_and(|name| name != "status")
+}
+
+/// An object with this value at everything outside of the status that a rule reads and that is absent.
+fn with_parts(object: Value, read: Option<&Part>, value: &Value) -> Value {
+    let paths = read.into_iter().flat_map(Part::paths);
+    paths.filter(|path| is_outside(path)).fold(object, |object, path| {
+        let place = PointerBuf::from_tokens(path).to_string();
+        let is_absent = object.pointer(&place).is_none();
+        let filled = is_absent.then(|| replaced(&object, &place, Some(value.clone())));
+        filled.flatten().unwrap_or(object)
+    })
 }
 
 /// Lists of conditions with the types and reasons that the expression may name.
@@ -312,6 +390,8 @@ impl Shown {
         match (&self, &other) {
             (Self::AlwaysViolated(..), _) | (Self::NeverViolated, Self::NeverViolated) => self,
             (_, Self::AlwaysViolated(..)) => other,
+            (Self::Unguarded(..), _) => self,
+            (_, Self::Unguarded(..)) => other,
             (Self::Open, _) => self,
             (_, Self::Open) | (Self::NeverViolated, _) => other,
             _ => self,
@@ -332,6 +412,10 @@ impl Shown {
             Self::AlwaysViolated(scene, why) => {
                 let message = format!("every status that was tried violates this rule: {why}");
                 Remark::new(Kind::AlwaysViolated, rules, message, Some(scene.to_yaml()))
+            }
+            Self::Unguarded(scene, what) => {
+                let message = format!("this rule cannot be evaluated if there is no {what}");
+                Remark::new(Kind::UnguardedMember, rules, message, Some(scene.to_yaml()))
             }
             Self::Open => return None,
             _ if rule.action != Disposition::Deny => return None,

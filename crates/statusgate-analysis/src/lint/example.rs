@@ -8,7 +8,7 @@ mod edit;
 mod seeds;
 
 pub(super) use changes::Variation;
-pub(super) use edit::replaced;
+pub(super) use edit::{replaced, without_one};
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;

@@ -67,6 +67,11 @@ kinds! {
     AlwaysViolated "always-violated"
     "Correct the expression. Check with `has()` that a field exists before it is read."
 
+    /// A rule in CEL reads a member of the status that may be absent. Then the rule cannot be evaluated, and its
+    /// action applies.
+    UnguardedMember "unguarded-member"
+    "Check with `has()` that the member exists before it is read. The witness has no such member."
+
     /// Rules together reject every status, every condition of a type, or every value of a field.
     Contradiction "contradiction"
     "Change or remove one of these rules, so that they accept something."

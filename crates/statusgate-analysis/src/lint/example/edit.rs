@@ -47,7 +47,7 @@ pub(in super::super) fn replaced(
 
 /// The object without one member or element below `status` or `spec`, or without its deletion, the largest
 /// parts first. `inside` also removes members of list elements.
-pub(super) fn without_one(object: &Value, inside: bool) -> Vec<Value> {
+pub(in super::super) fn without_one(object: &Value, inside: bool) -> Vec<Value> {
     fn walk(value: &Value, place: &str, inside: bool, places: &mut Vec<String>) {
         let inner: Vec<(String, &Value)> = match value {
             Value::Object(members) => {
