@@ -3,6 +3,7 @@
 //! serde's derive stops at the first unknown key. People fix documents faster when they see all
 //! mistakes at once, so documents are checked as trees before they are deserialized.
 
+mod continued;
 mod deserialize;
 mod parts;
 mod read;

@@ -11,6 +11,7 @@ use std::ops::Range;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Span as EventSpan, Tag};
 
 use super::super::Diagnostic;
+use super::continued::{Continued, end_of};
 use super::{Dialect, Document, Key, Node, Span, Value, parts};
 
 /// How deep lists and mappings may be nested: trees are walked by recursion, and serde_json has the
@@ -34,10 +35,26 @@ pub(in crate::source) fn manifest(
     text: &str,
     part: &Range<usize>,
 ) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
-    let mut reader = TreeReader::new(Dialect::Kubectl, 0, 0, part.len());
-    reader.read(text, part)?;
-    let null = reader.node(Value::Null, &(part.start..part.start));
-    Ok((reader.roots.into_iter().next().unwrap_or(null), reader.duplicates))
+    let mut text = Continued::of(text, part.clone());
+    let mut first_mistake = None;
+    loop {
+        let mut reader = TreeReader::new(Dialect::Kubectl, 0, 0, part.len());
+        match reader.read(&text.text, &text.part) {
+            Ok(()) => {
+                let null = reader.node(Value::Null, &(part.start..part.start));
+                let mut root = reader.roots.into_iter().next().unwrap_or(null);
+                text.restore(&mut root, &mut reader.duplicates);
+                return Ok((root, reader.duplicates));
+            }
+            Err(mistake) => {
+                let first = first_mistake.get_or_insert(mistake);
+                let continued = reader.continued;
+                if !continued.is_some_and(|(quote, column)| text.indent(quote, column)) {
+                    return Err(first.clone());
+                }
+            }
+        }
+    }
 }
 
 /// Reads all policies of one YAML (or JSON) text, and the mistakes in those that cannot be read.
@@ -75,6 +92,8 @@ struct TreeReader {
     bytes_left: usize,
     /// The duplicate keys of a manifest.
     duplicates: Vec<Diagnostic>,
+    /// The opening quote of a text that continues at the indentation of the block around it, and that indentation.
+    continued: Option<(usize, usize)>,
 }
 
 /// A list or mapping that has not ended.
@@ -109,6 +128,7 @@ impl TreeReader {
             repeated,
             bytes_left: length.saturating_mul(MAX_GROWTH).saturating_add(MAX_REPEATED_BYTES),
             duplicates: Vec::new(),
+            continued: None,
         }
     }
 
@@ -134,7 +154,12 @@ impl TreeReader {
                     let quote = is_quote.then(|| text.get(last..at)?.find(['"', '\'']));
                     if let Some(quote) = quote.flatten() {
                         let at = last + quote;
-                        return Err(self.mistake(&(at..at + 1), "unclosed quote"));
+                        let blocks = self.open.iter().map(|open| open.node.span.bytes.start);
+                        let indentation = blocks.map(|block| block - line_start(text, block)).max();
+                        self.continued = Some((at, indentation.unwrap_or_default()));
+                        let ends = end_of(&text[..part.end], at).is_some();
+                        let message = if ends { NOT_INDENTED } else { "unclosed quote" };
+                        return Err(self.mistake(&(at..at + 1), message));
                     }
                     if let Some(at) = self.unclosed_bracket(text, at) {
                         let message = format!("unclosed bracket '{}'", &text[at..=at]);
@@ -160,11 +185,10 @@ impl TreeReader {
         let is_bracket = |at: &usize| text[*at..].starts_with(['[', '{']);
         let bracket = self.open.last().map(start).filter(is_bracket)?;
         let block = self.open.iter().rev().map(start).find(|at| !is_bracket(at))?;
-        let line_of = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
-        let line = line_of(error);
+        let line = line_start(text, error);
         let inside = text[line..].trim_start_matches(' ');
         let indent = text.len() - line - inside.len();
-        let is_outside = line > bracket && indent <= block - line_of(block);
+        let is_outside = line > bracket && indent <= block - line_start(text, block);
         (is_outside && !inside.starts_with([']', '}'])).then_some(bracket)
     }
 
@@ -399,6 +423,13 @@ fn merge(node: &mut Node, merged: Vec<Node>) {
 }
 
 const MERGE: &str = "<<";
+
+const NOT_INDENTED: &str = "unclosed quote, or the text goes on in a line that is not indented more than its key: indent that line";
+
+/// Where the line of a place begins.
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
+}
 
 /// `{{ .Values.phase }}` is a mapping with a mapping as its key.
 const NO_KEY: &str = "a key must be a text (a template must be rendered first)";
