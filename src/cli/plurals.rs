@@ -1,6 +1,6 @@
 //! From kinds, which manifests contain, to plurals, which policies select.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -105,8 +105,16 @@ pub(super) fn read_definitions<T>(
     let manifests = Manifests::read(&files);
     manifests.warnings().iter().for_each(say);
     let (resources, more) = custom_resources(&manifests, of);
-    let mistakes = mistakes.iter().chain(manifests.mistakes()).chain(&more);
-    fail_with(mistakes.map(|mistake| anyhow!("{mistake}")))?;
+    let mut templates: HashSet<&str> = HashSet::new();
+    let all = mistakes.iter().chain(manifests.mistakes()).chain(&more).filter_map(|mistake| {
+        let file = &*mistake.file;
+        if !files.iter().any(|known| *known.name == *file && known.text.contains("{{")) {
+            return Some(anyhow!("{mistake}"));
+        }
+        let hint = "a template must be rendered first, for example with `helm template`";
+        templates.insert(file).then(|| anyhow!("{}: {hint}", one_line(file)))
+    });
+    fail_with(all.collect::<Vec<_>>().into_iter())?;
     if resources.is_empty() && !paths.is_empty() {
         bail!("--crds names no CustomResourceDefinition");
     }
