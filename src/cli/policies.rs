@@ -72,8 +72,9 @@ pub(super) fn mistakes_in_selectors(
     crds: &[CustomResource],
 ) -> Diagnostics {
     let mistakes = unserved(policies, crds).into_iter().filter_map(|found| {
-        let message = format!("the CustomResourceDefinitions do not have {}", found.what);
         let place = found.place;
+        let verb = if place.1 == "apiVersions" { "serve" } else { "have" };
+        let message = format!("the CustomResourceDefinitions do not {verb} {}", found.what);
         let mut mistake = PolicySet::mistake_in_selector(sources, &found.policy, place, message)?;
         mistake.help = found.help;
         Some(mistake)

@@ -267,7 +267,7 @@ impl DocumentState<'_> {
         }
         // Not an error: a policy for a product may be installed without all of its parts.
         if !absent.is_empty() {
-            text.push_str(&format!("; the cluster does not have {}", listed(absent)));
+            text.push_str(&format!("; the cluster does not serve {}", listed(absent)));
         }
         let of = if missing.is_empty() { Registrations::Cover } else { Registrations::Miss };
         (of, text)

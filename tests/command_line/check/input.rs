@@ -428,17 +428,45 @@ fn what_the_policies_select_must_exist_in_the_crds() {
     for said in [
         "policy.yaml:9:17: error: the CustomResourceDefinitions do not have the resource mouse in example.com\n",
         "policy.yaml:10:17: error: the CustomResourceDefinitions do not have the group exmple.com\n",
+        "\nhelp: did you mean \"example.com\"?\n",
     ] {
         assert!(answer.err.contains(said), "{said}: {answer:#?}");
     }
     assert_eq!(check("right.yaml").code, 0);
     let answer = check("versions.yaml");
-    let said = "the CustomResourceDefinitions do not have version v2 of mice.example.com";
+    let said = "the CustomResourceDefinitions do not serve version v2 of mice.example.com";
     assert!(answer.code == 2 && answer.err.contains(said), "{answer:#?}");
     // Without CRDs the policy decides on the plural, and check says so.
     let answer = desk.check(&["mouse.yaml", "--policies", "policy.yaml"]);
     let said = "note: Mouse is judged as mouse, which a policy names; the kind suggests mouses: --crds gives the plural\n";
     assert_eq!(answer.err, said);
+}
+
+#[test]
+fn a_crd_with_templates_is_one_hint() {
+    let template = "{{- if .Values.crds }}\nkind: A\n{{- end }}\n";
+    let crds = format!("{template}---\n{template}---\nkind: {{{{ .Values.kind }}}}\n");
+    let desk = Desk::new(&[("bad.yaml", BAD), ("crds.yaml", &crds)]);
+    let answer = desk.check(&["bad.yaml", "--crds", "crds.yaml"]);
+    let said = "crds.yaml: a template must be rendered first, for example with `helm template`\n";
+    assert_eq!((answer.code, answer.err.as_str()), (2, said), "{answer:#?}");
+}
+
+#[test]
+fn a_quoted_text_may_continue_at_the_indentation_of_its_key() {
+    let object = BAD.replace(
+        "metadata:",
+        "message: 'first line\nit''s the second'\nother: \"a\n\n b\\\n  c\"\nmetadata:",
+    );
+    let desk = Desk::new(&[("bad.yaml", BAD), ("quoted.yaml", &object)]);
+    let (plain, quoted) = (desk.check(&["bad.yaml"]), desk.check(&["quoted.yaml"]));
+    let lines = |text: &str| text.matches("deny: ").count();
+    assert_eq!((plain.code, lines(&plain.out)), (quoted.code, lines(&quoted.out)), "{quoted:#?}");
+    // The findings are located in the text as it was written: six lines later.
+    assert!(
+        plain.out.contains("bad.yaml:5:") && quoted.out.contains("quoted.yaml:11:"),
+        "{quoted:#?}\n{plain:#?}"
+    );
 }
 
 #[test]

@@ -73,7 +73,8 @@ impl Diagnostic {
         }?;
         write!(formatter, "{style}{level}{style:#}: {message}")?;
         let pictures = self.place.iter().map(|place| place.picture(is_colored));
-        pictures.into_iter().try_for_each(|picture| write!(formatter, "\n{picture}"))
+        pictures.into_iter().try_for_each(|picture| write!(formatter, "\n{picture}"))?;
+        self.help.iter().try_for_each(|help| write!(formatter, "\nhelp: {help}"))
     }
 
     fn draw(&self, renderer: &Renderer) -> String {
