@@ -53,8 +53,11 @@ document! {
         /// The lists of conditions. Lists that are not named here are not judged.
         #[schemars(extend("x-merge" = "items"))]
         conditions = Vec<ConditionList>,
-        /// How observedGeneration relates to metadata.generation.
-        generation?: Generation,
+        /// How observedGeneration relates to metadata.generation. Null: the object has none, so its health does not
+        /// depend on one. Default: health compares /status/observedGeneration.
+        #[serde(deserialize_with = "super::present")]
+        #[schemars(with = "Option<Generation>", extend("x-off" = true))]
+        generation?: Option<Generation>,
         /// The phase and its evidence.
         phase?: Phase,
         /// What a status means for its readers.

@@ -129,7 +129,7 @@ impl<'c: 's, 's, 'a> Ground<'c, 's, 'a> {
     ) -> Option<Self> {
         let rules = convention.health.as_ref()?;
         let facts = Facts {
-            observed_generation: Some(&rules.observed_generation),
+            observed_generation: rules.observed_generation.as_ref(),
             evidence_since: object.metadata.generation,
             ..facts_of(convention, object, None, resource)
         };

@@ -146,7 +146,7 @@ pub struct Kind<'k> {
     /// The list of conditions that predicates read, if there is one.
     pub list: Option<&'k List>,
     /// Where the object's own observedGeneration is.
-    pub observed_generation: &'k Pointer,
+    pub observed_generation: Option<&'k Pointer>,
     /// Whether it is written as a string.
     pub generation_is_text: bool,
 }

@@ -54,9 +54,12 @@ impl Word for ObservedGeneration {
             let among = Observed::ALL.into_iter();
             let among: Vec<_> =
                 among.filter(|relation| self.observed.contains(relation) == listed).collect();
-            let (path, text) = (kind.observed_generation.clone(), kind.generation_is_text);
-            let is_none = among.is_empty();
-            if is_none { Formula::NEVER } else { Question::Observed { path, among, text }.into() }
+            match kind.observed_generation.cloned().filter(|_| !among.is_empty()) {
+                Some(path) => {
+                    Question::Observed { path, among, text: kind.generation_is_text }.into()
+                }
+                None => Formula::NEVER,
+            }
         };
         Sides { yes: side(true), no: side(false) }
     }

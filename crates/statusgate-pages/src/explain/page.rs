@@ -153,8 +153,9 @@ impl Page {
         let fixed = |is: &str, when: String| [is.to_owned(), when, String::new(), String::new()];
         let mut rows = vec![fixed("terminating", "metadata.deletionTimestamp is set".to_owned())];
         rows.extend(even_if_stale.into_iter().map(health_row));
-        let observed = health.observed_generation.field();
-        rows.push(fixed("inProgress", format!("{observed} is behind metadata.generation")));
+        rows.extend(health.observed_generation.iter().map(|path| {
+            fixed("inProgress", format!("{} is behind metadata.generation", path.field()))
+        }));
         rows.extend(others.into_iter().map(health_row));
         rows.push(fixed(health.default.name(), "otherwise".to_owned()));
         self.table(["health", "where", "rule", "source"], rows);

@@ -78,8 +78,8 @@ impl Program {
         let health = convention.health.as_deref()?;
         let paths: Vec<Pointer> =
             convention.phase.iter().flat_map(|rules| rules.paths().cloned()).collect();
-        let observed = &health.observed_generation;
-        let mut fields = convention.fields.iter().filter(|field| *field.path == *observed);
+        let observed = health.observed_generation.as_ref();
+        let mut fields = convention.fields.iter().filter(|field| Some(&*field.path) == observed);
         let generation_is_text = fields.any(|field| field.check.kind == Some(FieldType::String));
         let builder = Builder { convention, health, resource, paths: &paths, generation_is_text };
         let mut program = Self {
@@ -90,7 +90,7 @@ impl Program {
         let (early, late): (Vec<_>, Vec<_>) =
             health.rules.iter().partition(|rule| rule.even_if_stale);
         program.clauses.extend(early.into_iter().flat_map(|rule| builder.clauses(rule)));
-        program.clauses.push(builder.stale());
+        program.clauses.extend(observed.map(|path| builder.stale(path)));
         program.clauses.extend(late.into_iter().flat_map(|rule| builder.clauses(rule)));
         program.clauses.extend(builder.without_rule());
         Some(program.cut())
@@ -186,9 +186,9 @@ struct Builder<'c> {
 }
 
 impl Builder<'_> {
-    fn stale(&self) -> Clause {
+    fn stale(&self, path: &Pointer) -> Clause {
         let question = Question::Observed {
-            path: self.health.observed_generation.clone(),
+            path: path.clone(),
             among: vec![Observed::Behind],
             text: self.generation_is_text,
         };
@@ -284,7 +284,7 @@ impl Builder<'_> {
             plural: &self.resource.resource,
             phase: self.paths,
             list,
-            observed_generation: &self.health.observed_generation,
+            observed_generation: self.health.observed_generation.as_ref(),
             generation_is_text: self.generation_is_text,
         }
     }

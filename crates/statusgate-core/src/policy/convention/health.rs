@@ -17,8 +17,8 @@ pub struct Health {
     pub default: HealthStatus,
     /// The field with the message of the phase.
     pub message: Option<Pointer>,
-    /// Where the object's observedGeneration is.
-    pub observed_generation: Pointer,
+    /// Where the object's observedGeneration is, if it has one.
+    pub observed_generation: Option<Pointer>,
     /// The first rule that definitely holds counts. Rules with `even_if_stale` come first. The one without
     /// a predicate stands for the health of the phase.
     pub rules: Vec<HealthRule>,
@@ -112,10 +112,11 @@ impl Compiler<'_> {
         }
         rules.sort_by_key(|rule| !rule.even_if_stale);
         let path = observed_generation.cloned();
+        let path = path.or_else(|| "/status/observedGeneration".parse().ok());
         Some(Health {
             default: own.default.unwrap_or(HealthStatus::InProgress),
             message: own.message.map(|path| (*path).clone()),
-            observed_generation: path.or_else(|| "/status/observedGeneration".parse().ok())?,
+            observed_generation: path.filter(|_| !matches!(spec.generation, Some(None))),
             rules,
             phases,
         })

@@ -138,7 +138,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let status_rule = compiler.tables(&[]).rule("status", Disposition::Deny);
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
     let mut conditions = compiler.condition_lists(spec, at);
-    let generation = spec.generation.clone().map(|rules| compiler.generation(rules));
+    let generation = spec.generation.clone().flatten().map(|rules| compiler.generation(rules));
     let observed = generation.as_ref().and_then(Generation::own_path);
     let health = compiler.health(spec, observed, at).map(Arc::new);
     let fields = compiler.fields(&spec.fields, at.key("fields"));
