@@ -131,3 +131,35 @@ fn a_list_in_place_of_a_map_is_reported() {
         assert_eq!(rejected(&json!({"a": {"timeline": 1}}), &absent), []);
     }
 }
+
+/// Each value of `status.replsets` has a map of members.
+#[test]
+fn the_values_of_a_map_in_a_map_are_elements() {
+    let convention = "conditions: [{path: '/status/replsets/*/members/*', element: member, maxItems: 3, \
+        members: {name: {type: string, required: true}, state: {type: integer}}, \
+        each: [{id: older, member: state, action: Deny, message: is older, when: {member: state, decreased: true}}]}]";
+    let found = |old: Value, new: Value| -> Vec<(String, String)> {
+        let write = Write::of(json!({"replsets": old}), json!({"replsets": new}));
+        let findings = write.validate(&under(convention, "")).findings.into_iter();
+        findings.map(|found| (found.rule.to_string(), found.field)).collect()
+    };
+    let of =
+        |state: u8| json!({"rs0": {"members": {"a": {"name": "a", "state": state}}, "size": 1}});
+    assert_eq!(found(json!({}), of(2)), []);
+    assert_eq!(found(of(1), of(2)), []);
+    assert_eq!(found(of(2), of(1)), one("older", "status.replsets[rs0].members[a].state"));
+    let bad = |members: Value| json!({"rs0": {"members": members}, "cfg": {"size": 1}});
+    for (members, rule, field) in [
+        (json!({"a": {}}), "member-name", "status.replsets[rs0].members[a].name"),
+        (json!({"a": 1}), "member-shape", "status.replsets[rs0].members[a]"),
+        (json!([]), "member-shape", "status.replsets[rs0].members[]"),
+    ] {
+        assert_eq!(found(json!({}), bad(members)), one(rule, field));
+    }
+    let four: Map<String, Value> = ["a", "b", "c", "d"]
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({"name": name})))
+        .collect();
+    assert_eq!(found(json!({}), bad(four.into())), one("member-length", "status.replsets"));
+    assert_eq!(found(json!({}), json!({"rs0": 1})), one("member-shape", "status.replsets[rs0]"));
+}

@@ -14,7 +14,8 @@ document! {
     pub struct ConditionList {
         /// Where the list is, for example /status/conditions. With /status/parents/*/conditions, each
         /// element of status.parents has its own list. With /status/instances/*, the elements are the
-        /// values of the map status.instances, and its keys identify them.
+        /// values of the map status.instances, and its keys identify them. With /status/replsets/*/members/*,
+        /// they are the values of the maps in the values of a map.
         path: ListPointer,
         /// The outer list or map, if the path has a `*`. Compiling sets it.
         #[serde(skip)]
@@ -217,8 +218,11 @@ document! {
 pub struct OuterList {
     /// `/status/parents`.
     pub path: Pointer,
-    /// The names from an element to its list of conditions; none if the element is an element of the list.
+    /// The names from an element to its list of conditions, or to a map with the elements; none if the element is an
+    /// element of the list.
     pub inner: Vec<String>,
+    /// Whether the elements are the values of a map in each element.
+    pub nested: bool,
     /// The members that identify an element; none for a map.
     pub key: Vec<String>,
 }

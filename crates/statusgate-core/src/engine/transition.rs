@@ -43,10 +43,10 @@ fn time_of_phase(convention: &Convention, object: &Object<'_>) -> Option<Option<
     Some(object.at_status(&time.path).and_then(Json::as_str).and_then(parse_rfc3339))
 }
 
-fn newest_of_conditions(
-    convention: &Convention,
-    object: &Object<'_>,
-    version: &str,
+fn newest_of_conditions<'o>(
+    convention: &'o Convention,
+    object: &'o Object<'_>,
+    version: &'o str,
 ) -> impl Iterator<Item = i64> {
     let lists = convention.conditions.iter().filter(move |list| list.applies_to(version));
     lists.flat_map(move |list| {

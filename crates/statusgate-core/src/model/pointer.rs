@@ -96,11 +96,16 @@ impl Pointer {
     /// When it is not a pointer, or `*` is not below a list or map in the status.
     pub fn of_list(text: &str) -> Result<Self, &'static str> {
         let pointer = Self::parse(text)?;
-        match pointer.tokens.iter().filter(|token| *token == EACH).count() {
-            0 => Ok(pointer),
-            1 if pointer.outer_list().is_some() => Ok(pointer),
-            _ => Err(NO_OUTER_LIST),
-        }
+        let is_valid = match pointer.tokens.iter().filter(|token| *token == EACH).count() {
+            0 => true,
+            1 => pointer.outer_list().is_some(),
+            // A map in the values of a map.
+            2 => pointer.outer_list().is_some_and(|(_, inner)| {
+                inner.len() > 1 && inner.last().is_some_and(|last| last == EACH)
+            }),
+            _ => false,
+        };
+        if is_valid { Ok(pointer) } else { Err(NO_OUTER_LIST) }
     }
 
     /// The path of the outer list or map and the names inside its elements, if the path contains `*`.
@@ -209,7 +214,9 @@ mod tests {
         let values = Pointer::of_list("/status/instances/*").unwrap();
         let (map, inner) = values.outer_list().unwrap();
         assert_eq!((map.field(), inner), ("status.instances", &[][..]));
-        for text in ["/status/*/conditions", "/status/*", "/status/a/*/b/*/conditions"] {
+        let nested = Pointer::of_list("/status/a/*/b/*").unwrap();
+        assert_eq!(nested.field(), "status.a[*].b[*]");
+        for text in ["/status/*/conditions", "/status/*", "/status/a/*/*", "/status/a/*/b/*/c"] {
             assert_eq!(Pointer::of_list(text), Err(NO_OUTER_LIST), "{text}");
         }
         assert_eq!("/status/parents/*/x".parse::<Pointer>(), Err(WILDCARD));

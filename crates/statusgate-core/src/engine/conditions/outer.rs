@@ -124,6 +124,9 @@ impl Position<'_> {
         match self {
             Self::Index(index) => index.to_string(),
             Self::Key(key) => escaped(key),
+            Self::Inner(outer, names, key) => {
+                format!("{}].{}[{}", escaped(outer), names.join("."), escaped(key))
+            }
         }
     }
 
@@ -132,6 +135,10 @@ impl Position<'_> {
         match self {
             Self::Index(_) => None,
             Self::Key(key) => Some(format!("{:?}", shortened(key))),
+            Self::Inner(outer, names, key) => {
+                let (outer, key) = (shortened(outer), shortened(key));
+                Some(format!("{outer:?}].{}[{key:?}", names.join(".")))
+            }
         }
     }
 }
@@ -154,6 +161,7 @@ impl<'s, 'a> StoredElements<'_, 's, 'a> {
         let (outer, stored) = (self.outer, self.stored?);
         let index = match position {
             Position::Key(key) => return stored.get(key),
+            Position::Inner(outer, names, key) => return stored.get(outer)?.at(names)?.get(key),
             Position::Index(index) => index,
         };
         let elements = stored.as_array()?;

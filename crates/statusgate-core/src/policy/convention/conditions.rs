@@ -20,12 +20,14 @@ pub enum Position<'o> {
     Index(usize),
     /// Its key in a map.
     Key(&'o str),
+    /// Its key in a map that is in the value of a map: the key of that value, the names to the map, its key.
+    Inner(&'o str, &'o [String], &'o str),
 }
 
 impl OuterList {
     /// The elements of a list, or the values of a map. `None` if this is not what is expected.
     pub(crate) fn elements<'o, 'a>(
-        &self,
+        &'o self,
         outer: &'o Json<'a>,
     ) -> Option<impl Iterator<Item = (Position<'o>, &'o Json<'a>)> + use<'o, 'a>> {
         let (items, members) = match outer {
@@ -35,7 +37,26 @@ impl OuterList {
         };
         let items = items.iter().enumerate().map(|(index, item)| (Position::Index(index), item));
         let values = members.into_iter().flat_map(Members::iter);
-        Some(items.chain(values.map(|(key, value)| (Position::Key(key), value))))
+        Some(items.chain(values.flat_map(|(key, value)| self.inside(key, value))))
+    }
+
+    /// A value of the map, or the values of the map in it. What is no map is an element of another shape.
+    fn inside<'o, 'a>(
+        &'o self,
+        key: &'o str,
+        value: &'o Json<'a>,
+    ) -> impl Iterator<Item = (Position<'o>, &'o Json<'a>)> + use<'o, 'a> {
+        let inner = value.at(&self.inner).filter(|inner| self.nested && !inner.is_null());
+        let (members, whole) = match inner {
+            Some(Json::Object(members)) => (Some(members), None),
+            Some(other) => (None, Some((Position::Inner(key, &self.inner, ""), other))),
+            None if self.nested && matches!(value, Json::Object(_)) => (None, None),
+            None => (None, Some((Position::Key(key), value))),
+        };
+        let members = members.into_iter().flat_map(Members::iter);
+        members
+            .map(move |(name, value)| (Position::Inner(key, &self.inner, name), value))
+            .chain(whole)
     }
 }
 
@@ -47,7 +68,7 @@ impl ConditionList {
 
     /// Whether the elements are the values of a map.
     pub fn is_map(&self) -> bool {
-        self.outer.as_ref().is_some_and(|outer| outer.inner.is_empty())
+        self.outer.as_ref().is_some_and(|outer| outer.inner.is_empty() || outer.nested)
     }
 
     /// The path of the list, or of the outer list or map.
@@ -62,7 +83,7 @@ impl ConditionList {
     }
 
     /// The elements of the list; with an outer list or map, of the lists of all its elements.
-    pub fn items<'o, 'a>(&self, object: &'o Object<'a>) -> Vec<&'o [Json<'a>]> {
+    pub fn items<'o, 'a>(&'o self, object: &'o Object<'a>) -> Vec<&'o [Json<'a>]> {
         let Some(root) = object.at_status(self.root()) else { return Vec::new() };
         let Some(outer) = &self.outer else { return root.as_array().into_iter().collect() };
         let elements = outer.elements(root).into_iter().flatten();
@@ -219,7 +240,11 @@ impl Compiler<'_> {
             }
             return None;
         };
-        if inner.is_empty() {
+        let (names, nested) = match inner.split_last() {
+            Some((last, names)) if last == "*" => (names, true),
+            _ => (inner, false),
+        };
+        if names.is_empty() || nested {
             for key in NOT_OF_MAPS.into_iter().filter(|key| at.position(key).is_some()) {
                 let message = format!("\"{key}\" is only for lists");
                 let help = format!(
@@ -229,7 +254,7 @@ impl Compiler<'_> {
                 at.key(key).name().report_with_help(message, help);
             }
         }
-        Some(OuterList { path, inner: inner.to_vec(), key })
+        Some(OuterList { path, inner: names.to_vec(), nested, key })
     }
 
     /// The rules about each element.
