@@ -18,6 +18,7 @@ pub fn check(check: &Check) -> String {
     say(check.required, "required".to_owned());
     say(check.forbidden, "forbidden".to_owned());
     say(!check.nullable, "not null".to_owned());
+    say(check.empty_is_absent, "\"\" is absent".to_owned());
     if let Some(kind) = check.kind {
         let plain =
             kind == FieldType::String && (check.format.is_some() || !check.values.is_empty());

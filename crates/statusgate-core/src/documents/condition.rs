@@ -43,6 +43,8 @@ document! {
         too_long or "super::action::deny",
         /// The list is append-only: entries are immutable, and only the oldest may be dropped.
         history?: History,
+        /// In each checked member of an element, the empty string counts as absent. Default: false.
+        empty_is_absent = bool,
         /// The checks of each member of an element.
         #[schemars(extend("x-merge" = "members"))]
         members = IndexMap<String, ZeroOrMore<Check>>,

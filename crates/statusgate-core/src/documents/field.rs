@@ -56,6 +56,9 @@ document! {
         /// Whether null counts as absent; otherwise it is a value of a wrong type. Default: true.
         #[serde(default = "super::yes", skip_serializing_if = "super::is_yes")]
         nullable: bool,
+        /// The empty string counts as absent: Go writes it for a text or time without `omitempty` that is not set.
+        /// Default: false.
+        empty_is_absent = bool,
         /// The type of the value.
         #[serde(rename = "type")]
         kind?: FieldType,

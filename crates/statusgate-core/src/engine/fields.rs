@@ -15,7 +15,7 @@ use super::because::quoted;
 /// The first violation of a value, if any.
 pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Cause, String)> {
     let null = value.is_some_and(Json::is_null);
-    let Some(value) = value.filter(|_| !null) else {
+    let Some(value) = value.filter(|value| !null && !is_unset(check, value)) else {
         return if check.required {
             Some((Cause::Required, "is required".to_owned()))
         } else if null && !check.nullable {
@@ -48,6 +48,11 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
     }
+}
+
+/// Whether a value is an empty text that counts as absent.
+fn is_unset(check: &Check, value: &Json<'_>) -> bool {
+    check.empty_is_absent && matches!(value, Json::String(text) if text.is_empty())
 }
 
 /// The message about a value that must be a string. YAML reads an unquoted `True` or `5` as another type.

@@ -374,6 +374,17 @@ pub(crate) const PLACES: &[Place] = &[
         ],
     ),
     place(
+        "field-empty",
+        &[
+            (List, "emptyIsAbsent: true, members: {n: {enum: [one], action: Deny}}"),
+            (
+                Fields,
+                "{path: /status/word, required: true, emptyIsAbsent: true, enum: [one, o], action: Deny}",
+            ),
+            (Backfill, "{path: /status/word, value: one, when: $P}"),
+        ],
+    ),
+    place(
         "field-required",
         &[
             (Fields, "{path: /status/d, required: true, action: Deny}"),
