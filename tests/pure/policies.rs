@@ -3,6 +3,7 @@
 //! Each file under `tests/fixtures/policies/broken` is one mistake, or some that are made together; the
 //! snapshot is what a person reads, with file, line, caret and hint.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -203,10 +204,9 @@ fn a_convention_that_may_be_in_a_broken_document_is_not_unknown() {
 #[test]
 fn the_example_policies_compile_and_judge_what_they_should() {
     let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-    let used: std::collections::BTreeSet<&str> =
+    let used: BTreeSet<&str> =
         policies.policies().iter().map(|policy| policy.convention.name.as_str()).collect();
-    let built_in: std::collections::BTreeSet<&str> =
-        policies.conventions().keys().map(String::as_str).collect();
+    let built_in: BTreeSet<&str> = policies.conventions().keys().map(String::as_str).collect();
     assert_eq!(used, built_in, "each built-in convention has a policy that shows its use");
 }
 
@@ -424,4 +424,93 @@ fn the_policy_of_gateway_api_audits_conflicted_listeners_and_parents_that_are_go
     );
     assert_eq!(rules("httproutes", parents(&["example.com/a"]), both.clone()), [""; 0]);
     assert_eq!(rules("httproutes", both, parents(&[])), [""; 0]);
+}
+
+/// The table of `docs/conventions.md` has the id of each rule without an id.
+#[test]
+fn default_rule_ids_are_those_of_the_page() {
+    let text = "apiVersion: statusgate.dev/v1alpha1
+kind: StatusConvention
+metadata: {name: all}
+spec:
+  conditions:
+    - path: /status/conditions
+      key: type
+      maxItems: 3
+      history: {}
+      members: {lastProbeTime: {type: string}}
+      otherMembers: Warn
+      otherTypes: Warn
+      order: Warn
+      types: {PodReady: {missing: Warn, present: {when: {deleting: true}, action: Warn}, notTrue: Warn, removed: Warn, reverted: Warn, reasons: {A: 'True'}}}
+      transitionTime: {member: lastTransitionTime, mustMoveOn: status, mayMoveOn: status}
+  generation: {paths: [/status/observedGeneration], minimum: 1}
+  phase:
+    path: /status/phase
+    reason: {path: /status/reason}
+    transitionTime: /status/since
+    moves: {from: {'': Up}}
+    values: [{phase: Up, reasons: [A], necessary: {deleting: false}}]
+  fields: [{path: /status/billing/unit, type: string}]
+";
+    let set = PolicySet::compile(&[Source::new("all.yaml", text)]).unwrap();
+    let declared = set.conventions()["all"].declared.iter();
+    let declared: BTreeSet<String> =
+        declared.map(|(id, _)| id.trim_start_matches("all/").to_owned()).collect();
+    let page = fs::read_to_string("docs/conventions.md").unwrap();
+    let (_, section) = page.split_once("## Default rule ids").unwrap();
+    let (table, _) = section.split_once("\n## ").unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |"));
+    let listed: BTreeSet<String> =
+        rows.map(|row| row.rsplit('`').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(listed, declared);
+}
+
+#[test]
+fn rules_of_lists_and_fields_have_ids_of_their_own() {
+    let text = "apiVersion: statusgate.dev/v1alpha1
+kind: StatusConvention
+metadata: {name: own}
+spec:
+  conditions:
+    - {path: /status/conditions, members: {reason: {type: string}}}
+    - path: /status/listeners
+      element: listener
+      key: [name]
+      maxItems: 3
+      members: {name: {required: true}}
+      transitionTime: {member: since, mayMoveOn: name}
+  fields:
+    - {path: /status/a/state, type: string}
+    - {path: /status/b/state, type: string}
+    - {path: /status/a/state, enum: [x]}
+    - {path: /status/state, type: string}
+---
+apiVersion: statusgate.dev/v1alpha1
+kind: StatusConvention
+metadata: {name: heir}
+spec: {extends: own, without: [field-b-state, listener-name]}
+";
+    let set = PolicySet::compile(&[Source::new("own.yaml", text)]).unwrap();
+    let ids = |name: &str| -> Vec<String> {
+        let ids = set.conventions()[name].declared.iter();
+        ids.map(|(id, _)| id.split_once('/').unwrap().1.to_owned()).collect()
+    };
+    let own = ids("own");
+    for id in [
+        "condition-reason",
+        "condition-shape",
+        "listener-shape",
+        "listener-duplicate",
+        "listener-length",
+        "listener-name",
+        "listener-transition-time-moved",
+        "field-state",
+        "field-b-state",
+        "field-status-state",
+    ] {
+        assert!(own.contains(&id.to_owned()), "{id}: {own:?}");
+    }
+    let heir = ids("heir");
+    assert!(heir.iter().all(|id| id != "field-b-state" && id != "listener-name"), "{heir:?}");
 }

@@ -240,11 +240,11 @@ impl<'c> Lines<'c> {
         for kind in list.types.values() {
             self.subject = Some((&kind.name, &kind.meaning));
             let of_list = if several { format!(" in {path}") } else { String::new() };
-            self.condition(list, kind, &format!("condition {}{of_list}", kind.name));
+            self.condition(list, kind, &format!("{} {}{of_list}", list.noun(), kind.name));
         }
         self.subject = None;
         if let Some(times) = &list.transition_time {
-            self.times(path, times);
+            self.times(&format!("of {} in {path}", list.a_noun()), times);
         }
         self.elsewhere(|lines| {
             for rule in &list.each {
@@ -300,9 +300,9 @@ impl<'c> Lines<'c> {
         });
     }
 
-    fn times(&mut self, path: &str, times: &'c TransitionTime) {
+    fn times(&mut self, of_element: &str, times: &'c TransitionTime) {
         let member = &times.member;
-        let of = |what: String| format!("of a condition in {path}: {what}");
+        let of = |what: String| format!("{of_element}: {what}");
         self.given(times.kept.as_ref(), || {
             let on = words::any_of(times.must_move_on.iter().cloned());
             of(format!("{on} changed and {member} did not move"))

@@ -15,7 +15,7 @@ pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
     let mut found = of_fields(&lint.stage, None);
     for list in &lint.convention.conditions {
         found.extend(list.members.iter().filter_map(|(member, checks)| {
-            let name = format!("member {member} of a condition");
+            let name = format!("member {member} of {}", list.a_noun());
             excluding(&name, checks, |value| with_member(&lint.stage, list, member, value))
         }));
     }

@@ -74,7 +74,7 @@ pub(super) fn conditions_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
                 let rulings = lint.rulings_of_filled(&lists, list);
                 if let Joint::Rejected(mut core, scene) = lint.jointly(&search, &rulings) {
                     core.retain(|rule| rule != EMPTY);
-                    remarks.push(contradiction(core, "condition", &scene));
+                    remarks.push(contradiction(core, list.noun(), &scene));
                 }
             }
         }
@@ -103,7 +103,7 @@ impl<'c> Lint<'c> {
             let search = Search { stage, gate: self.gate, element, phase: None, filled: None };
             match self.jointly(&search, &rulings) {
                 Joint::Rejected(core, scene) => rejected.push((*kind, name, core, scene)),
-                joint => remarks.extend(joint.remark(&format!("condition {name}"))),
+                joint => remarks.extend(joint.remark(&format!("{} {name}", list.noun()))),
             }
         }
         if let Some((_, _, _, scene)) = rejected.first()
@@ -112,7 +112,7 @@ impl<'c> Lint<'c> {
             let others = list.other_types.iter().filter(|sanction| rejects(sanction));
             let rules = rejected.iter().flat_map(|(_, _, core, _)| core.iter().cloned());
             let rules = each_once(rules.chain(others.map(|sanction| sanction.rule.to_string())));
-            return remarks.push(contradiction(rules, "condition", scene));
+            return remarks.push(contradiction(rules, list.noun(), scene));
         }
         // Types with overlapping rules have one cause.
         let mut causes: Vec<(Vec<String>, Vec<String>, Scene)> = Vec::new();
@@ -137,7 +137,8 @@ impl<'c> Lint<'c> {
             }
         }
         remarks.extend(causes.into_iter().map(|(rules, names, scene)| {
-            contradiction(rules, &format!("condition {}", any_of(names.into_iter())), &scene)
+            let what = format!("{} {}", list.noun(), any_of(names.into_iter()));
+            contradiction(rules, &what, &scene)
         }));
     }
 

@@ -26,6 +26,9 @@ document! {
         /// With `*` in the path: the members that identify an element of the outer list. Without them,
         /// `*` stands for the values of a map.
         parent_key?: OneOrMany<String>,
+        /// What an element is called in rule ids and messages, if it is no condition: `listener`. Default:
+        /// condition.
+        element?: Name,
         /// This list inherits the first list of that convention.
         #[schemars(extend("x-own" = true))]
         like?: String,

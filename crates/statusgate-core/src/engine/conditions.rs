@@ -213,8 +213,8 @@ fn judge_presence<'p>(
     let is_cleared = items.is_empty() && !stored.is_empty();
     let may_lack = facts.deleting() || is_cleared;
     let violation = |sanction: &'p Sanction, kind: &str, message: &str| {
-        Violation::by(sanction, path.field(), format!("condition {kind} {message}"))
-            .at(format!("{}[type={kind}]", path.place()))
+        let message = format!("{} {kind} {message}", path.list.noun());
+        Violation::by(sanction, path.field(), message).at(format!("{}[type={kind}]", path.place()))
     };
     for known in path.list.types.values().filter(|known| known.is_looked_for()) {
         let present = types_of(items).any(|kind| known.matches(kind));

@@ -36,6 +36,7 @@ impl Compiler<'_> {
     /// Compiles a list of `{path: …, type: …, enum: …}`.
     pub(crate) fn fields(&self, documents: &[Field], at: At<'_>) -> Vec<Field> {
         let mut wanted: Vec<(&Pointer, bool)> = Vec::new();
+        let mut ids = FieldIds::default();
         let fields = at.each(documents).map(|(at, Field { path, check })| {
             if check.required != check.forbidden {
                 if wanted.contains(&(&**path, !check.required)) {
@@ -43,7 +44,8 @@ impl Compiler<'_> {
                 }
                 wanted.push((path, check.required));
             }
-            let check = self.check(check, &field_id(path), "", at);
+            let default_id = if check.id.is_none() { ids.id(path) } else { String::new() };
+            let check = self.check(check, &default_id, "", at);
             Field { path: path.clone(), check }
         });
         fields.collect()
@@ -153,14 +155,40 @@ fn has_kind(value: &Scalar, kind: FieldType) -> bool {
     }
 }
 
-/// The default id of a check of a field.
-pub(crate) fn field_id(path: &Pointer) -> String {
-    format!("field-{}", path.tokens().last().map(|name| kebab(name)).unwrap_or_default())
+/// The default ids of the checks of fields: the last name of the path, with as many names before it as distinguish it
+/// from the paths above.
+#[derive(Default)]
+pub(crate) struct FieldIds {
+    known: Vec<(Pointer, String)>,
 }
 
-/// The default id of a check of a member of conditions.
-pub(crate) fn member_id(name: &str) -> String {
-    format!("condition-{}", kebab(name))
+impl FieldIds {
+    pub(crate) fn id(&mut self, path: &Pointer) -> String {
+        if let Some((_, id)) = self.known.iter().find(|(known, _)| known == path) {
+            return id.clone();
+        }
+        let names = path.tokens();
+        let mut ids =
+            (0..names.len()).rev().map(|at| format!("field-{}", kebab(&names[at..].join("-"))));
+        let id = ids.find(|id| self.known.iter().all(|(_, known)| known != id));
+        let id = id.unwrap_or_else(|| format!("field-{}", kebab(path.field())));
+        self.known.push((path.clone(), id.clone()));
+        id
+    }
+}
+
+/// The default id of a check of a member of the elements of a list.
+pub(crate) fn member_id(name: &str, element: Option<&str>) -> String {
+    of_element(element, &format!("condition-{}", kebab(name)))
+}
+
+/// The id of a rule of a list. If its elements have a name, that name is in the place of `condition`.
+pub(crate) fn of_element(element: Option<&str>, rule: &str) -> String {
+    let Some(element) = element else { return rule.to_owned() };
+    let rest = ["conditions-", "condition-"].iter().find_map(|head| rule.strip_prefix(head));
+    let mut id = format!("{element}-{}", rest.unwrap_or(rule));
+    id.truncate(MAX_ID);
+    id
 }
 
 /// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
@@ -192,6 +220,9 @@ pub(crate) fn kebab(name: &str) -> String {
     }
     id
 }
+
+/// The longest id that a document can have.
+const MAX_ID: usize = 63;
 
 /// The longest part of a rule id that is made from a name. With `condition-` or `-not-true` it has at most
 /// 63 characters, as an id that a document has.

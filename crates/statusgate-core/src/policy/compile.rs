@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::checks::of_element;
 use super::convention::Names;
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
 use super::{Disposition, Id};
@@ -27,6 +28,8 @@ pub(crate) struct Sourced<'c> {
     compiler: &'c Compiler<'c>,
     source: &'c str,
     by: Declarer,
+    /// What the elements of the list are called, if the rules are those of a list without conditions.
+    element: Option<&'c str>,
 }
 
 impl<'c> Compiler<'c> {
@@ -46,7 +49,8 @@ impl<'c> Compiler<'c> {
     /// A compiler that declares rules with a source: the first of `sources` that is not empty.
     pub(crate) fn tables(&'c self, sources: &[&'c str]) -> Sourced<'c> {
         let source = sources.iter().find(|source| !source.is_empty());
-        Sourced { compiler: self, source: source.copied().unwrap_or_default(), by: Declarer::Table }
+        let source = source.copied().unwrap_or_default();
+        Sourced { compiler: self, source, by: Declarer::Table, element: None }
     }
 
     /// The id of a rule.
@@ -143,6 +147,11 @@ impl<'c> Sourced<'c> {
         Self { by, ..self }
     }
 
+    /// The same for the rules of a list.
+    pub(crate) fn of_list(self, element: Option<&'c Name>) -> Self {
+        Self { element: element.map(|name| name.as_str()), ..self }
+    }
+
     /// A rule without a sentence of its own.
     pub(crate) fn declared(&self, action: Disposition) -> DeclaredRule {
         let source = self.source.to_owned();
@@ -151,7 +160,7 @@ impl<'c> Sourced<'c> {
 
     /// Declares a rule without a sentence of its own, and returns its id.
     pub(crate) fn rule(&self, rule: &str, action: Disposition) -> Id {
-        self.compiler.declare(rule, self.declared(action))
+        self.compiler.declare(&of_element(self.element, rule), self.declared(action))
     }
 
     /// A rule of the engine with its action.

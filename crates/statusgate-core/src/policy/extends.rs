@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::built_in;
-use super::checks::{field_id, member_id};
+use super::checks::{FieldIds, member_id};
 use super::convention::{Label, PHASE};
 use crate::documents::{ConventionSpec, Merge, Spec};
 use crate::language::Glob;
@@ -320,13 +320,13 @@ fn put_phase_below_own_rules(whole: &mut Node, own: &Node) {
 /// The checks of a member over inherited ones. Both may be one check or a list.
 fn overlay_checks(merge: Merge<'_>, member: &str, theirs: &Node, ours: &Node) -> Node {
     let (base, own) = (one_or_many(theirs), one_or_many(ours));
-    let joined = overlay_items(merge, base, own, |check| Some(check_id(check, member)));
+    let joined = overlay_items(merge, base, own, |check| Some(check_id(check, member, None)));
     Node { value: Value::List(joined), span: ours.span.clone() }
 }
 
 /// The id of a check of a member.
-fn check_id(check: &Node, member: &str) -> String {
-    check.text_of("id").map_or_else(|| member_id(member), str::to_owned)
+fn check_id(check: &Node, member: &str, element: Option<&str>) -> String {
+    check.text_of("id").map_or_else(|| member_id(member, element), str::to_owned)
 }
 
 fn one_or_many(node: &Node) -> &[Node] {
@@ -392,9 +392,10 @@ impl<'d> Unwanted<'d> {
 
     fn remove_from(&mut self, spec: &mut Node) {
         self.retain(spec.items_of_mut("rules"), name_of);
+        let mut ids = FieldIds::default();
         self.retain(spec.items_of_mut("fields"), |field| {
             let own = field.text_of("id").map(str::to_owned);
-            own.or_else(|| Some(field_id(&field.text_of("path")?.parse().ok()?)))
+            own.or_else(|| Some(ids.id(&field.text_of("path")?.parse().ok()?)))
         });
         self.retain(spec.items_of_mut("backfill"), |default| {
             Label::of(default).name().map(str::to_owned)
@@ -412,16 +413,23 @@ impl<'d> Unwanted<'d> {
 
     fn remove_from_list(&mut self, list: &mut Node) {
         self.retain(list.items_of_mut("each"), name_of);
+        let element = list.text_of("element").map(str::to_owned);
         let members = list.member_mut("members").and_then(Node::entries_mut);
         for (member, checks) in members.into_iter().flatten() {
             let mut kept = one_or_many(checks).to_vec();
-            self.retain(Some(&mut kept), |check| Some(check_id(check, &member.name)));
+            self.retain(Some(&mut kept), |check| {
+                Some(check_id(check, &member.name, element.as_deref()))
+            });
             // A member without checks is not an unknown member.
             checks.value = Value::List(kept);
         }
     }
 
-    fn retain(&mut self, items: Option<&mut Vec<Node>>, name_of: impl Fn(&Node) -> Option<String>) {
+    fn retain(
+        &mut self,
+        items: Option<&mut Vec<Node>>,
+        mut name_of: impl FnMut(&Node) -> Option<String>,
+    ) {
         let Some(items) = items else { return };
         items.retain(|item| {
             let Some(name) = name_of(item) else { return true };

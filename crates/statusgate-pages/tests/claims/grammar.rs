@@ -136,7 +136,7 @@ pub(crate) const PLACES: &[Place] = &[
     place(
         "rule-other-list",
         &[
-            (Lists, "{path: /status/more, types: {Ready: {}}}"),
+            (Lists, "{path: /status/more, element: thing, types: {Ready: {}}}"),
             (Rules, "{id: r, in: /status/more, when: $P, action: Deny, message: m}"),
         ],
     ),

@@ -79,7 +79,8 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let Json::Object(members) = self.item else { return };
         for (name, value) in members.iter() {
             if !self.path.list.members.contains_key(name) && !value.is_null() {
-                let message = "is not a known member of this condition";
+                let noun = self.path.list.noun();
+                let message = format!("is not a known member of this {noun}");
                 violations.push(self.violation(sanction, &escaped(name), message));
             }
         }
@@ -256,9 +257,14 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let dot = if member.is_empty() { "" } else { "." };
         let (path, position) = (self.path.field(), self.position.name());
         let mut found = violation(format!("{path}[{position}]{dot}{member}"));
-        if let Some(kind) = self.kind.filter(|_| member != "type") {
-            let name = quoted_if_odd(&escaped(kind));
-            found.message.push_str(&format!(" (condition {name})"));
+        let list = self.path.list;
+        let named = match list.key().first().filter(|_| list.element.is_some()) {
+            Some(key) => self.item.get(key).and_then(Json::as_str).filter(|_| member != key),
+            None => self.kind.filter(|_| member != "type"),
+        };
+        if let Some(name) = named {
+            let name = quoted_if_odd(&escaped(name));
+            found.message.push_str(&format!(" ({} {name})", list.noun()));
         }
         // By its key, because the index changes when elements are inserted. In a history by its type.
         match (&self.path.list.history, self.kind) {

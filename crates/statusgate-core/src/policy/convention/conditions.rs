@@ -94,6 +94,18 @@ impl ConditionList {
         items.collect()
     }
 
+    /// The noun with its article.
+    pub fn a_noun(&self) -> String {
+        let noun = self.noun();
+        let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("{article} {noun}")
+    }
+
+    /// What messages call an element.
+    pub fn noun(&self) -> &str {
+        self.element.as_ref().map_or("condition", |name| name.as_str())
+    }
+
     /// The member with the transition time: that of the convention, otherwise that of metav1.
     pub fn time_member(&self) -> &str {
         match &self.transition_time {
@@ -185,7 +197,8 @@ impl Compiler<'_> {
         resource_version: bool,
         at: At<'_>,
     ) -> ConditionList {
-        let rules = self.tables(&[&document.source]);
+        let element = document.element.as_ref();
+        let rules = self.tables(&[&document.source]).of_list(element);
         let mut list = document.clone();
         // Without a limit the list would grow forever, because no writer may shorten it.
         if list.history.is_some() && list.max_items.is_none() && self.complete {
@@ -210,7 +223,9 @@ impl Compiler<'_> {
         }
         for (name, checks) in &mut list.members {
             for (at, check) in at.key("members").key(name).each(&mut checks.0) {
-                *check = self.check(check, &member_id(name), &document.source, at);
+                check.empty_is_absent |= document.empty_is_absent;
+                let id = member_id(name, element.map(|name| name.as_str()));
+                *check = self.check(check, &id, &document.source, at);
             }
         }
         rules.name("condition-member-unknown", list.other_members.as_mut());
@@ -221,12 +236,7 @@ impl Compiler<'_> {
         rules.name("condition-reason-kept", list.reason_kept.as_mut());
         self.condition_types(&mut list, at);
         if let Some(times) = &mut list.transition_time {
-            self.transition_times(
-                times,
-                &document.source,
-                resource_version,
-                at.key("transitionTime"),
-            );
+            self.transition_times(times, document, resource_version, at.key("transitionTime"));
         }
         list
     }

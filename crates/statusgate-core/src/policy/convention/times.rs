@@ -2,7 +2,7 @@
 
 use super::super::Disposition;
 use super::super::compile::Compiler;
-use super::{Sanction, TransitionTime};
+use super::{ConditionList, Sanction, TransitionTime};
 use crate::language::SKEW_SECONDS;
 use crate::source::tree::At;
 
@@ -39,7 +39,7 @@ impl Compiler<'_> {
     pub(super) fn transition_times(
         &self,
         times: &mut TransitionTime,
-        source: &str,
+        list: &ConditionList,
         resource_version: bool,
         at: At<'_>,
     ) {
@@ -56,7 +56,7 @@ impl Compiler<'_> {
             }
         }
         let own = times.source.clone();
-        let rules = self.tables(&[&own, source]);
+        let rules = self.tables(&[&own, &list.source]).of_list(list.element.as_ref());
         rules.name("transition-time-backwards", times.backwards.as_mut());
         let backwards = times.backwards.as_ref().map(|changed| changed.action);
         let action = match &times.backwards_unchanged {

@@ -3,6 +3,7 @@
 use super::super::checks::kebab;
 use super::super::compile::{Compiler, Purpose};
 use super::{ConditionList, ConditionType, Presence, Reasons, Sanction};
+use crate::documents::Name;
 use crate::language::{Glob, Predicate};
 use crate::model::ConditionStatus;
 use crate::source::tree::At;
@@ -63,7 +64,7 @@ impl Compiler<'_> {
         let mut known: Vec<&str> = Vec::new();
         for (name, kind) in &mut list.types {
             let at = at.key("types").key(name);
-            self.condition_type(name, kind, &list.source, at);
+            self.condition_type(name, kind, &list.source, list.element.as_ref(), at);
             // What an entry above matches is not found below.
             if let Some(other) = known.iter().find(|other| Glob::from(**other).matches(name)) {
                 let message = format!("type {name} is \"{other}\" above already");
@@ -72,17 +73,24 @@ impl Compiler<'_> {
             }
             known.push(name);
         }
-        let rules = self.tables(&[&list.source]);
+        let rules = self.tables(&[&list.source]).of_list(list.element.as_ref());
         rules.name("condition-type-unknown", list.other_types.as_mut());
         rules.name("condition-order", list.order.as_mut());
     }
 
-    fn condition_type(&self, name: &str, kind: &mut ConditionType, source: &str, at: At<'_>) {
+    fn condition_type(
+        &self,
+        name: &str,
+        kind: &mut ConditionType,
+        source: &str,
+        element: Option<&Name>,
+        at: At<'_>,
+    ) {
         let own = kind.source.clone();
-        let rules = self.tables(&[&own, source]);
+        let rules = self.tables(&[&own, source]).of_list(element);
         let id = |what: &str| format!("{}-{what}", kebab(name));
         // One rule for all types: a convention can have a hundred of them.
-        let of_list = self.tables(&[source]);
+        let of_list = self.tables(&[source]).of_list(element);
         for (key, rules, rule, presence) in [
             ("missing", rules, id("missing"), &mut kind.missing),
             ("present", rules, id("present"), &mut kind.present),

@@ -6,7 +6,8 @@ use statusgate_core::policy::convention::{ConditionList, ConditionType};
 
 impl Page {
     pub(super) fn condition_list(&mut self, list: &ConditionList) {
-        self.heading(format!("Conditions: {}", list.path.field()));
+        let what = list.element.as_ref().map_or("Conditions", |name| name.as_str());
+        self.heading(format!("{what}: {}", list.path.field()));
         self.list(about(list));
         let rows = list.members.iter().flat_map(|(member, checks)| {
             checks.iter().map(move |check| requirement(member, check))
