@@ -104,12 +104,12 @@ kinds! {
     /// Writers that change phase and conditions in two requests never reach their goal. Rules reject the
     /// state in between, in every order of the requests or in one of them.
     TwoStepLockout "two-step-lockout"
-    "Give these rules a trigger of `coWritten`, or an action that does not reject."
+    "Give these rules a trigger of `coWritten`, or an action that does not reject. If the writers send phase and conditions in one request, write `writes: together`."
 
     /// Writers that change phase and conditions in two requests never reach their goal with
     /// `disagreement: Deny`. The evidence of the phases rejects the state in between.
     TwoStepDeadEnd "two-step-dead-end"
-    "A policy with `disagreement: Deny` names such writers in `writers`, with another `disagreement`."
+    "A policy with `disagreement: Deny` names such writers in `writers`, with another `disagreement`. Without such writers, write `writes: together` in the convention."
 
     /// A default is not set if the status has one of some phases. It would contradict that phase.
     DefaultWaits "default-waits"

@@ -19,7 +19,7 @@ use crate::scene::{Scene, yaml};
 use crate::table::{has_evidence, phase_questions};
 use statusgate_core::engine::{Action, Facts, Truth, admits, repaired};
 use statusgate_core::policy::Disposition;
-use statusgate_core::policy::convention::{Moves, PhaseRules};
+use statusgate_core::policy::convention::{Moves, PhaseRules, Writes};
 
 /// With more states, nothing is checked. The largest built-in convention has 448.
 const MAX_STATES: usize = 1 << 12;
@@ -30,6 +30,9 @@ const MAX_KINDS: usize = 64;
 pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     let convention = lint.convention;
     let Some(rules) = &convention.phase else { return Vec::new() };
+    if convention.writes == Some(Writes::Together) {
+        return Vec::new();
+    }
     // Only rules that see the phase and other parts of the status can come between the two.
     let of_phase = lint.rejecting().filter(|clause| {
         let facts = lint.stage.space(&[clause.question()]).facts;
@@ -48,13 +51,14 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
         let found = model.check(action).into_iter();
         found.map(move |stuck| (stuck.rules.clone(), format!("{action:?}"), stuck))
     });
-    let mut remarks =
-        one_per_cause(locked_out, |_, actions, stuck| stuck.remark(Kind::TwoStepLockout, &actions));
+    let mut remarks = one_per_cause(locked_out, |_, actions, stuck| {
+        stuck.remark(Kind::TwoStepLockout, Some(&*actions).filter(|both| !both.contains(" or ")))
+    });
     // One is enough: a policy has to name such writers.
     let dead_end = model.check(Action::Deny).into_iter().find(|stuck| {
         !stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
     });
-    remarks.extend(dead_end.map(|stuck| stuck.remark(Kind::TwoStepDeadEnd, "Deny")));
+    remarks.extend(dead_end.map(|stuck| stuck.remark(Kind::TwoStepDeadEnd, Some("Deny"))));
     lint.count(model.known.len());
     remarks
 }
@@ -67,8 +71,10 @@ struct Stuck {
 }
 
 impl Stuck {
-    fn remark(self, kind: Kind, disagreement: &str) -> Remark {
-        let message = format!("with disagreement {disagreement}, {}", self.message);
+    /// `disagreement`: the setting of a policy that it needs; `None` if the rules always reject.
+    fn remark(self, kind: Kind, disagreement: Option<&str>) -> Remark {
+        let with = disagreement.map(|action| format!("with `disagreement: {action}`, "));
+        let message = with.unwrap_or_default() + &self.message;
         Remark::new(kind, self.rules, message, Some(self.witness))
     }
 }

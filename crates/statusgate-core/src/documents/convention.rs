@@ -50,6 +50,8 @@ document! {
         without = Vec<String>,
         /// Whether the writers send metadata.resourceVersion.
         resource_version?: ResourceVersion,
+        /// How the writers send the phase and the conditions. Default: perhaps in two requests.
+        writes?: Writes,
         /// The lists of conditions. Lists that are not named here are not judged.
         #[schemars(extend("x-merge" = "items"))]
         conditions = Vec<ConditionList>,
@@ -85,6 +87,14 @@ document! {
         /// How the writers send it, one sentence with its source.
         source = String,
     }
+}
+
+/// How writers send the phase and the conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Writes {
+    /// In one request, always.
+    Together,
 }
 
 impl StatusConvention {

@@ -30,7 +30,7 @@ pub use condition::{
     ConditionList, ConditionType, ElementRule, GuardedPresence, History, OuterList, Presence,
     Reasons, Summary, TransitionTime,
 };
-pub use convention::{ConventionKind, ConventionSpec, ResourceVersion, StatusConvention};
+pub use convention::{ConventionKind, ConventionSpec, ResourceVersion, StatusConvention, Writes};
 pub use field::{Check, Field, FieldType, Format};
 pub use health::{Health, HealthRule, HealthStatus, PhaseHealth, RetriedHealth};
 pub use kind::{ApiVersion, DocumentKind, Envelope, GROUP, Metadata};

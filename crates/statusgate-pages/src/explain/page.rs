@@ -15,7 +15,7 @@ use statusgate_core::documents::{CopySource, MemberOf, Origin};
 use statusgate_core::language::Predicate;
 use statusgate_core::policy::Check;
 use statusgate_core::policy::convention::{
-    Backfill, Convention, Filling, Health, HealthRule, ResourceVersion, ValueSource,
+    Backfill, Convention, Filling, Health, HealthRule, ResourceVersion, ValueSource, Writes,
 };
 
 /// A part of a page.
@@ -61,6 +61,9 @@ impl Page {
             page.list(convention.differences.clone());
         }
         page.stale_writers(&convention.resource_version);
+        if convention.writes == Some(Writes::Together) {
+            page.text("The writers send phase and conditions in one request. A write of only one of them is judged, too.");
+        }
         let lines = lines(convention);
         for (index, list) in convention.conditions.iter().enumerate() {
             page.condition_list(list);

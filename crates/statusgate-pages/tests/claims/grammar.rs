@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 /// Where a place adds its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
+    /// The convention.
+    Spec,
     /// The type `Ready`.
     Type,
     /// The list of conditions.
@@ -29,7 +31,7 @@ pub(crate) enum Slot {
     Policy,
 }
 
-use Slot::{A, B, Backfill, Fields, Generation, List, Lists, Phase, Policy, Rules, Type};
+use Slot::{A, B, Backfill, Fields, Generation, List, Lists, Phase, Policy, Rules, Spec, Type};
 
 /// A place for a predicate, which is `$P` in its texts.
 #[derive(Debug)]
@@ -143,6 +145,7 @@ pub(crate) const PLACES: &[Place] = &[
     place("missing", &[(Type, "missing: {when: $P, action: Deny}")]),
     place("present", &[(Type, "present: {when: $P, action: Deny}")]),
     place("necessary", &[(A, "necessary: $P")]),
+    place("together", &[(A, "necessary: $P"), (Spec, "writes: together")]),
     place(
         "necessary-repair",
         &[(A, "necessary: $P"), (Phase, "repair: [{to: B}]"), (Policy, "disagreement: Repair")],
@@ -787,13 +790,14 @@ impl Sketch {
     pub(crate) fn documents(&self, subresource: bool) -> String {
         let without = if subresource { "" } else { ", statusSubresource: false" };
         format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: own}}\nspec:\n  \
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: own}}\nspec:\n  {}\n  \
              conditions: [{{path: /status/conditions, types: {{Ready: {{{}}}, Other: {{}}}}{}}}{}]\n  \
              generation: {{paths: [/status/observedGeneration]{}}}\n  \
              phase: {{path: /status/phase, values: [{{phase: A{}}}, {{phase: B{}}}]{}}}\n  \
              fields: [{}]\n  rules: [{}]\n  backfill: [{}]\n---\n\
              apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec: {{convention: own, \
              resources: [{{apiGroups: [g], apiVersions: [v1], resources: [things]{without}}}]{}}}\n",
+            self.slot(Spec, ", "),
             self.slot(Type, ", "),
             self.more(List),
             self.more(Lists),

@@ -17,6 +17,7 @@ pub use crate::documents::{
     ConditionList, ConditionType, ElementRule, Generation, HealthRule, History, Imposition, Moves,
     OuterList, PhaseReason, PhaseTimeRules, PhaseValue, Presence, Reasons, RepairStep,
     ResourceVersion, Rule, Sanction, Since, TransitionTime, Trigger, TriggerWord, Watch, Watched,
+    Writes,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
 pub(crate) use health::PHASE;
@@ -53,6 +54,8 @@ pub struct Convention {
     pub differences: Vec<String>,
     /// Whether its writers send `metadata.resourceVersion`.
     pub resource_version: ResourceVersion,
+    /// Whether its writers send phase and conditions in one request.
+    pub writes: Option<Writes>,
     /// The rule id for a status that is not an object at all.
     pub status_rule: Id,
     /// The condition lists it knows. Lists that are not named here are exempt.
@@ -161,6 +164,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         source: spec.source.clone(),
         differences: spec.differences.0.clone(),
         resource_version: spec.resource_version.clone().unwrap_or_default(),
+        writes: spec.writes,
         status_rule,
         conditions,
         phase: phase.map(Arc::new),
