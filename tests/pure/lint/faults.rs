@@ -378,8 +378,16 @@ fn a_two_step_writer_that_is_locked_out_is_reported() {
     assert!(!faults.is_empty(), "{found:#?}");
     assert!(faults.iter().all(|fault| fault.witness.as_ref().unwrap().contains("# wanted")));
     // Both actions have the same cause.
-    let of_both = |fault: &&Remark| fault.message.starts_with("with disagreement Repair or Warn, ");
+    let of_both = |fault: &&Remark| fault.message.starts_with("a writer that changes phase ");
     assert!(faults.iter().any(of_both), "{faults:#?}");
+    // The writers send everything in one request.
+    for spec in [spec.clone(), two_phases("")] {
+        let found = remarks(&format!("writes: together\n{spec}"));
+        assert!(
+            found.iter().all(|remark| !remark.kind.name().starts_with("two-step-")),
+            "{found:#?}"
+        );
+    }
     // A rejection that depends on the policy's `disagreement: Deny` is a note.
     let found = remarks(&two_phases(""));
     let note = found.iter().find(|remark| remark.kind == Kind::TwoStepDeadEnd).unwrap();
@@ -433,6 +441,68 @@ fn a_phase_that_no_allowed_move_leads_to_is_reported() {
         &moves("Warn").replace(", Down: [Up]", ", Up: [Down]").replace("Up: [Unknown], ", ""),
     );
     assert!(out.witness.unwrap().contains("phase: Down"));
+}
+
+#[test]
+fn moves_hide_no_rule_that_rejects_a_phase() {
+    let rule = "rules: [{id: r, path: /status/x, action: Deny, message: m, when: {phase: B}}]";
+    let spec = |moves: &str| {
+        format!(
+            "phase:\n  path: /status/phase\n  values: [{{phase: A}}, {{phase: B}}, {{phase: C}}]\n  moves: {{{moves}}}\n{rule}"
+        )
+    };
+    // Only C follows B, so that it cannot be written either; but that has the same cause.
+    let fault =
+        only(Kind::PhaseNeverWritten, &spec("action: Deny, from: {'': A, A: B, B: C, C: A}"));
+    assert_eq!(fault.message, "phase B is rejected in every state that admits it");
+    assert_eq!(fault.rules, ["test/r"]);
+    // No phase is the first one.
+    let fault = only(Kind::PhaseNeverEntered, &spec("action: Deny, from: {A: B, B: C, C: A}"));
+    assert!(fault.message.starts_with("no move leads to phase A, B or C"), "{fault:?}");
+}
+
+#[test]
+fn evidence_that_holds_in_no_accepted_state_is_reported() {
+    let of = |values: &str| {
+        format!(
+            "{CONDITIONS}\nphase: {{path: /status/phase, values: [{values}]}}\nfields: [{{path: /status/tier, enum: [small, large]}}]"
+        )
+    };
+    let absent = "{condition: Ready, present: false, is: 'True'}";
+    let fault =
+        only(Kind::NeverFires, &of(&format!("{{phase: A, necessary: {absent}}}, {{phase: B}}")));
+    assert_eq!(fault.message, "the necessary evidence of phase A holds in no state");
+    for evidence in ["necessary", "sufficient"] {
+        let spec = of(&format!(
+            "{{phase: A, {evidence}: {{field: /status/tier, is: huge}}}}, {{phase: B}}"
+        ));
+        let fault = only(Kind::NeverFires, &spec);
+        let message = format!(
+            "the {evidence} evidence of phase A requires a value of status.tier that its checks reject"
+        );
+        assert_eq!(fault.message, message);
+        assert_eq!(fault.rules, ["test/field-tier", "test/phase-a"]);
+        let right = remarks(&spec.replace("is: huge", "is: [huge, large]"));
+        assert!(right.iter().all(|remark| remark.kind != Kind::NeverFires), "{right:#?}");
+    }
+}
+
+#[test]
+fn condition_types_that_no_list_declares_are_one_note() {
+    let spec = "conditions: [{path: /status/conditions, types: {Ready: {}, '*Healthy': {}}}]
+phase: {path: /status/phase, values: [{phase: A, necessary: {condition: Synced, is: 'True'}}, {phase: B}]}
+health: {rules: [{name: r, is: failed, when: {condition: DiskHealthy, is: 'False'}}]}
+rules:
+  - {id: r, path: /status/x, action: Warn, message: m, trigger: {moved: condition Progressing}, when: {set: /status/x}}
+  - {id: s, path: /status/x, action: Warn, message: m, when: {field: /status/x, equals: {condition: Available, member: n}}}";
+    let note = only(Kind::UndeclaredType, spec);
+    assert_eq!(
+        note.message,
+        "no list declares the condition type Available, Progressing or Synced, but predicates name it"
+    );
+    // A convention that declares no types says nothing about them.
+    let none = spec.replace(", types: {Ready: {}, '*Healthy': {}}", "");
+    assert!(remarks(&none).iter().all(|remark| remark.kind != Kind::UndeclaredType));
 }
 
 #[test]

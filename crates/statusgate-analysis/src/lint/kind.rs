@@ -101,6 +101,11 @@ kinds! {
     UnreachableHealth "unreachable-health"
     "Move the rule above the rule that decides, correct its predicate, or remove it."
 
+    /// A list of conditions is only for API versions that no policy of these documents selects, and objects of a
+    /// selected version have no other list. Nothing judges their conditions.
+    UnselectedList "unselected-list"
+    "Correct `apiVersions` of the list, or select these versions in a policy."
+
     /// Writers that change phase and conditions in two requests never reach their goal. Rules reject the
     /// state in between, in every order of the requests or in one of them.
     TwoStepLockout "two-step-lockout"
@@ -119,6 +124,14 @@ kinds! {
     /// policy contributes only findings, fields and defaults for other paths.
     SecondOwner "second-owner"
     "If this policy must own the phase, load it first, or let the other one select other resources."
+
+    /// No policy of these documents follows a convention, and no other convention extends it.
+    UnusedConvention "unused-convention"
+    "Name the convention in a policy. Without one, it judges nothing."
+
+    /// Predicates or triggers name a condition type that no list declares.
+    UndeclaredType "undeclared-type"
+    "Correct the name, or add the type to `types` of its list."
 
     /// A rule requires a polarity that no condition type of the convention has.
     WaitsForType "waits-for-type"

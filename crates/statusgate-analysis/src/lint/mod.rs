@@ -19,6 +19,7 @@ mod policy;
 mod proof;
 mod rules;
 mod rulings;
+mod usage;
 mod writers;
 
 use std::cell::{Cell, OnceCell};
@@ -230,7 +231,8 @@ pub fn lint(policies: &PolicySet, name: &str) -> Result<Report, Diagnostics> {
     let (lint, others) = (Lint::new(&gate, stages.clone()), others.collect::<Vec<_>>());
     let of_first = CHECKS.iter().flat_map(|check| check(&lint));
     let of_others = others.iter().flat_map(|lint| WRITES.iter().flat_map(|check| check(lint)));
-    let remarks = sorted(of_first.chain(of_others));
+    let of_documents = usage::of_convention(policies, gate.convention());
+    let remarks = sorted(of_first.chain(of_others).chain(of_documents));
     let combinations = others.iter().chain([&lint]).map(|lint| lint.combinations.get()).sum();
     Ok(Report { name: name.to_owned(), remarks, combinations })
 }

@@ -9,7 +9,7 @@ use indexmap::IndexSet;
 use super::cel::of_rules;
 use super::fields::of_fields;
 use super::gate::Gate;
-use super::{Kind, Lint, Remark, Report, WRITES, backfill, joint, owners, rules, sorted};
+use super::{Kind, Lint, Remark, Report, WRITES, backfill, joint, owners, rules, sorted, usage};
 use crate::facts::versions_of;
 use crate::line::Clause;
 use crate::scene::{Stage, yaml};
@@ -69,6 +69,7 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
         remarks.extend(found);
     }
     remarks.extend(of_rules(policy, &versions));
+    remarks.extend(usage::undeclared(&policy.undeclared));
     remarks.extend(repairs_nothing(policy, versions.first()));
     let earlier = policies.policies().iter().take_while(|earlier| *earlier.name != *policy.name);
     remarks.extend(earlier.clone().filter_map(|earlier| second_owner(earlier, policy)));

@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
-use super::checker::{Checker, Segment};
+use super::checker::{Checker, Issue, Segment};
 use super::shapes::{Text, described};
 use super::{AnyPointer, Facts, Scope};
 use crate::model::{Json, order};
@@ -63,6 +63,13 @@ impl Operand {
         if self.0.is_member() && checker.scope() == Scope::Object {
             checker.at(Segment::Key(key), |checker| {
                 checker.error("a JSON pointer starts with '/'", None)
+            });
+        }
+        if let Some(kind) = self.condition() {
+            checker.at(Segment::Key(key), |checker| {
+                checker.at(Segment::Key("condition"), |here| {
+                    here.add(Issue::Condition(kind.to_owned()));
+                });
             });
         }
     }

@@ -1,6 +1,7 @@
 //! What compiling the parts of documents has in common: names, rule ids, actions.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use super::checks::of_element;
 use super::convention::Names;
@@ -19,7 +20,11 @@ pub(crate) struct Compiler<'c> {
     /// Whether every inherited convention is known. Otherwise nothing is reported as missing: an unknown
     /// convention may declare it.
     pub(crate) complete: bool,
+    /// The number of the source of the document: other parts are inherited.
+    source: usize,
     rules: RefCell<RuleTable>,
+    /// The condition types that predicates name and no list declares.
+    pub(crate) undeclared: RefCell<BTreeSet<String>>,
 }
 
 /// Compiles what has one source: it declares rules with it.
@@ -33,8 +38,9 @@ pub(crate) struct Sourced<'c> {
 }
 
 impl<'c> Compiler<'c> {
-    pub(crate) fn new(name: &'c str, names: &'c Names, complete: bool) -> Self {
-        Self { name, names, complete, rules: RefCell::default() }
+    pub(crate) fn new(name: &'c str, names: &'c Names, complete: bool, at: At<'_>) -> Self {
+        let (rules, undeclared) = (RefCell::default(), RefCell::default());
+        Self { name, names, complete, source: at.node().span.source, rules, undeclared }
     }
 
     /// The same for a policy that follows a convention: its rules come after these.
@@ -90,6 +96,18 @@ impl<'c> Compiler<'c> {
         at.report_with_help(message, "give this one another id");
     }
 
+    /// Whether a part is in the document itself, and not inherited.
+    pub(crate) fn is_own(&self, at: At<'_>) -> bool {
+        at.node().span.source == self.source
+    }
+
+    /// Checks the name of a condition type.
+    pub(crate) fn check_type(&self, name: &str, at: At<'_>) {
+        if self.names.check_condition(at, name, self.is_own(at)) {
+            self.undeclared.borrow_mut().insert(name.to_owned());
+        }
+    }
+
     /// Reports the errors of a predicate with a purpose in their places.
     pub(crate) fn report(&self, issues: Issues, purpose: Purpose, at: At<'_>) {
         for (path, issue) in issues {
@@ -114,7 +132,7 @@ impl<'c> Compiler<'c> {
                     "readers of a status have only the object",
                 ),
                 Issue::Phase(name) => self.names.check_phase(at, &name),
-                Issue::Condition(name) => self.names.check_condition(at, &name),
+                Issue::Condition(name) => self.check_type(&name, at),
                 Issue::Clock | Issue::Write => {}
             }
         }

@@ -1,5 +1,6 @@
 //! A policy, compiled from a `StatusPolicy`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::documents::{self, Owner, PolicySpec, Resources, Writers};
@@ -45,6 +46,8 @@ pub struct Policy {
     pub rules: Vec<CelRule>,
     /// Its own rules. They come after those of its convention.
     pub declared: RuleTable,
+    /// The condition types that its predicates name and no list of the convention declares.
+    pub undeclared: BTreeSet<String>,
 }
 
 impl Policy {
@@ -152,7 +155,7 @@ pub(crate) fn compile(
     check_enabled(&spec.enable, found.as_ref(), at.key("enable"));
     let names = found.as_ref().map(|found| found.convention.names.clone()).unwrap_or_default();
     let convention = found.as_ref().map(|found| known.with_parts(&found.convention, &spec.enable));
-    let compiler = Compiler::new(name, &names, true);
+    let compiler = Compiler::new(name, &names, true, at);
     let compiler = match &convention {
         Some(convention) => compiler.after(&convention.declared),
         None => compiler,
@@ -196,6 +199,7 @@ pub(crate) fn compile(
         preserve: spec.preserve.iter().map(|path| (**path).clone()).collect(),
         rules,
         backfill,
+        undeclared: compiler.undeclared.take(),
         declared: compiler.into_rules(),
         convention: convention?,
     };

@@ -23,6 +23,8 @@ pub(crate) struct Specs {
     pub(super) resolved: BTreeMap<String, Whole>,
     /// The documents that are not among them.
     pub(crate) absent: Absent,
+    /// The conventions that others inherit from.
+    pub(crate) bases: BTreeSet<String>,
     /// Invalid names of conventions. A reference to one of these is not reported again.
     pub(crate) invalid_names: Vec<String>,
 }
@@ -193,6 +195,7 @@ impl<'d> Resolver<'d, '_> {
         if let Some((name, own)) = self.pending.remove_entry(text) {
             self.resolve(name, own);
         }
+        self.known.bases.insert(text.to_owned());
         let found = self.known.get(text);
         if found.is_none() {
             let given = self.known.resolved.keys().map(String::as_str);

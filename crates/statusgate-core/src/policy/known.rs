@@ -31,6 +31,8 @@ pub(crate) struct KnownConvention {
     pub(crate) sound: bool,
     /// Whether all is known that it inherits.
     pub(crate) complete: bool,
+    /// Whether another convention inherits from it.
+    pub(crate) inherited: bool,
 }
 
 impl KnownConvention {
@@ -61,7 +63,8 @@ impl KnownConventions {
             let given = self.given.iter().filter(|(_, found)| found.sound);
             self.specs.report_unknown(name, given.map(|(name, _)| name.as_str()), at);
         }
-        Some(KnownConvention { convention: found?, sound: true, complete: true })
+        let (sound, complete, inherited) = (true, true, false);
+        Some(KnownConvention { convention: found?, sound, complete, inherited })
     }
 
     /// A convention with the optional parts that a policy enables, and without the others.

@@ -206,6 +206,13 @@ impl PolicySet {
         self.given.keys().map(String::as_str)
     }
 
+    /// Whether this is a convention of the documents that no policy of the documents follows, directly or as a base.
+    pub fn is_unused(&self, name: &str) -> bool {
+        let is_unused = self.policies.iter().all(|policy| policy.convention.name != name);
+        let known = self.given.get(name).is_some_and(|known| !known.inherited);
+        known && is_unused && !self.policies.is_empty()
+    }
+
     /// The policies that judge a subject, with their place in [`Self::policies`].
     pub fn select<'p>(&'p self, subject: &Subject<'_>) -> impl Iterator<Item = (u16, &'p Policy)> {
         let by_plural = self.by_plural.find(&subject.resource.resource);
@@ -376,7 +383,8 @@ fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<
     let spec: ConventionSpec = documents::spec(&mut whole, complete, problems)?;
     let convention = convention::compile(name, &spec, complete, At::root(&whole, problems));
     let sound = complete && problems.count() == 0;
-    Some(KnownConvention { convention: Arc::new(convention), sound, complete })
+    let inherited = specs.bases.contains(name);
+    Some(KnownConvention { convention: Arc::new(convention), sound, complete, inherited })
 }
 
 /// The mistakes of a convention. Those outside of its own document name the convention as heir, and how it leaves

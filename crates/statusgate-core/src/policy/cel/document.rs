@@ -22,7 +22,7 @@ impl Compiler<'_> {
             if documents[..index].iter().any(|other| other.name == document.name) {
                 at.key("name").report(format!("rule {} is listed twice", *document.name));
             }
-            let trigger = Trigger::compile(document.trigger.as_ref(), at);
+            let trigger = self.trigger(document.trigger.as_ref(), at);
             let text = &document.expression;
             let expression = compile(text)
                 .map_err(|mistakes| report(at.key("expression"), text, mistakes))

@@ -329,6 +329,9 @@ impl Compiler<'_> {
                 let message = format!("either \"element\" or \"{key}\", not both");
                 at.key(key).report(message);
             }
+            if self.is_own(at) {
+                self.check_type(&element.kind, at.key("element").key("type"));
+            }
             let (kind, members) = (element.kind.clone(), members(element));
             return Some(Filling::Element { list, kind, members });
         }

@@ -78,6 +78,8 @@ pub struct Convention {
     pub declared: Arc<RuleTable>,
     /// What a policy that follows the convention may name.
     pub(crate) names: Names,
+    /// The condition types that predicates name and no list declares, although lists declare some.
+    pub undeclared: BTreeSet<String>,
 }
 
 impl Convention {
@@ -137,7 +139,7 @@ pub(crate) fn own_name(id: &str) -> &str {
 pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<'_>) -> Convention {
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
     let names = Names::of(spec, complete);
-    let compiler = Compiler::new(name, &names, complete);
+    let compiler = Compiler::new(name, &names, complete, at);
     let status_rule = compiler.tables(&[]).rule("status", Disposition::Deny);
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
     let mut conditions = compiler.condition_lists(spec, at);
@@ -156,6 +158,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         let each = compiler.element_rules(&list.each, at);
         Arc::make_mut(list).each = each;
     }
+    let undeclared = compiler.undeclared.take();
     let mut declared = compiler.into_rules();
     declared.set_default_source(&spec.source);
     Convention {
@@ -176,6 +179,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         times,
         declared: Arc::new(declared),
         names,
+        undeclared,
     }
 }
 

@@ -3,7 +3,10 @@
 use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER};
 use crate::language::Glob;
 use crate::model::Pointer;
-use crate::source::tree::At;
+use crate::source::tree::{At, near};
+
+/// Types with at most so many characters are similar only if they differ in case.
+const SHORT: usize = 4;
 
 /// The names that a predicate, a rule or a default may use. `None` is unknown: the convention extends
 /// an unknown one, or a name cannot be read. Then no name is reported.
@@ -13,8 +16,10 @@ pub struct Names {
     /// Where the phase is, as far as that is known.
     phase_paths: Vec<Pointer>,
     lists: Option<Vec<String>>,
-    /// The types of conditions, with `*` in the names of families. `None` also if a list accepts others.
+    /// The types of conditions, with `*` in the names of families. `None` also if the spec names others.
     types: Option<Vec<String>>,
+    /// Whether a list accepts other types.
+    open: bool,
 }
 
 impl Names {
@@ -26,13 +31,12 @@ impl Names {
         let paths = spec.phase.iter().flat_map(|phase| phase.path.iter());
         let lists: Vec<String> = spec.conditions.iter().map(|list| list.path.to_string()).collect();
         let complete_lists = complete && !lists.iter().any(|path| path == PLACEHOLDER_POINTER);
-        let closed = complete
-            && !spec.conditions.is_empty()
-            && spec.conditions.iter().all(|list| list.other_types.is_some())
-            && spec.conditions.iter().all(|list| list.polarity_from.is_empty());
+        let known = complete && spec.conditions.iter().all(|list| list.polarity_from.is_empty());
         let types = spec.conditions.iter().flat_map(|list| list.types.keys().cloned());
         Self {
-            types: closed.then(|| types.collect()),
+            types: known.then(|| types.collect()),
+            open: spec.conditions.is_empty()
+                || spec.conditions.iter().any(|list| list.other_types.is_none()),
             phase_paths: paths.map(|path| (**path).clone()).collect(),
             phases: complete_phases.then_some(phases),
             lists: complete_lists.then_some(lists),
@@ -50,12 +54,27 @@ impl Names {
         check(self.phases.as_deref(), "phase", without, at, name);
     }
 
-    /// Reports a type that no list of conditions may have.
-    pub(crate) fn check_condition(&self, at: At<'_>, name: &str) {
-        let Some(types) = &self.types else { return };
-        if !types.iter().any(|known| Glob::from(known.as_str()).matches(name)) {
-            at.unknown("condition type", name, types.iter().map(String::as_str));
+    /// Reports a type that no list of conditions may have, or that is similar to a declared one. Returns whether
+    /// it is another type that no list declares. An heir does not name the types of inherited parts.
+    pub(crate) fn check_condition(&self, at: At<'_>, name: &str, is_own: bool) -> bool {
+        let Some(types) = &self.types else { return false };
+        if types.iter().any(|known| Glob::from(known.as_str()).matches(name)) {
+            return false;
         }
+        let known = types.iter().map(String::as_str);
+        // Short names are all similar.
+        let meant = near(name, known.clone())
+            .filter(|meant| meant.len() > SHORT || meant.eq_ignore_ascii_case(name));
+        if !self.open {
+            at.unknown("condition type", name, known);
+        } else if let Some(meant) = meant.filter(|_| is_own) {
+            let message = format!("no list declares the condition type \"{name}\"");
+            let help = format!("did you mean \"{meant}\"? Otherwise add it to \"types\"");
+            at.report_with_help(message, help);
+        } else {
+            return is_own && !types.is_empty();
+        }
+        false
     }
 
     /// Reports a path at which the convention has no list of conditions.

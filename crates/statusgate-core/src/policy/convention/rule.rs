@@ -2,7 +2,7 @@
 
 use super::super::compile::{Compiler, Purpose};
 use super::super::rules::{DeclaredRule, Declarer};
-use super::{Rule, Trigger};
+use super::{Rule, Trigger, Watched};
 use crate::documents::{StatusPointer, TriggerWord};
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -37,22 +37,30 @@ impl Compiler<'_> {
         let declared = DeclaredRule { message, optional, ..declared };
         let id = self.declare_written(&rule.id, declared, at);
         self.report(rule.when.check(), Purpose::of(rule.action), at.key("when"));
-        let trigger = Trigger::compile(rule.trigger.as_ref(), at);
+        let trigger = self.trigger(rule.trigger.as_ref(), at);
         Some(Rule { rule: id, path: Some(path?.clone()), trigger: Some(trigger), ..rule.clone() })
+    }
+
+    /// The trigger of a rule, or the default.
+    pub(crate) fn trigger(&self, trigger: Option<&Trigger>, at: At<'_>) -> Trigger {
+        if let Some(Trigger::Watch(watch)) = trigger {
+            let at = at.key("trigger");
+            if watch.moved.is_some() == watch.co_written.is_some() {
+                at.report("a trigger is state, introduced, moved or coWritten");
+            }
+            for (key, watched) in [("moved", &watch.moved), ("coWritten", &watch.co_written)] {
+                for (at, watched) in at.key(key).each(watched.iter().flat_map(|all| all.iter())) {
+                    if let Watched::Condition(kind) = watched {
+                        self.check_type(kind, at);
+                    }
+                }
+            }
+        }
+        trigger.cloned().unwrap_or(Trigger::Word(TriggerWord::Introduced))
     }
 }
 
 impl Trigger {
-    /// The trigger of a rule, or the default.
-    pub(crate) fn compile(trigger: Option<&Self>, at: At<'_>) -> Self {
-        if let Some(Self::Watch(watch)) = trigger
-            && watch.moved.is_some() == watch.co_written.is_some()
-        {
-            at.key("trigger").report("a trigger is state, introduced, moved or coWritten");
-        }
-        trigger.cloned().unwrap_or(Self::Word(TriggerWord::Introduced))
-    }
-
     /// Whether the rule judges writes that introduce the violation.
     pub const fn is_introduced(&self) -> bool {
         matches!(self, Self::Word(TriggerWord::Introduced))
