@@ -442,7 +442,7 @@ spec:
       otherMembers: Warn
       otherTypes: Warn
       order: Warn
-      types: {PodReady: {missing: Warn, present: {when: {deleting: true}, action: Warn}, notTrue: Warn, removed: Warn, reverted: Warn, reasons: {A: 'True'}}}
+      types: {PodReady: {missing: Warn, present: {when: {deleting: true}, action: Warn}, notTrue: Warn, removed: Warn, reverted: Warn, reasons: {'True': A, other: Warn}}}
       transitionTime: {member: lastTransitionTime, mustMoveOn: status, mayMoveOn: status}
   generation: {paths: [/status/observedGeneration], minimum: 1}
   phase:
