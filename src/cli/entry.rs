@@ -12,10 +12,14 @@ use statusgate_core::source::{Identity, Manifest, Record, RecordedRequest, one_l
 /// One object. These members are stable: docs/check.md describes them.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ObjectEntry {
+    /// Empty for an object of a cluster.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) file: String,
     /// The line where the object begins, from 1.
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) line: usize,
     /// The number of its document in the file, from 1.
+    #[serde(skip_serializing_if = "is_none")]
     pub(super) document: usize,
     /// Its index, if the document is a list.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,18 +56,12 @@ impl fmt::Display for ObjectEntry {
 }
 
 impl ObjectEntry {
-    /// The entry of an object, as the subject of the policies.
+    /// The entry of an object in a file, as the subject of the policies.
     pub(super) fn of(
         manifest: &Manifest<'_>,
         policies: &PolicySet,
         subject: Result<&Subject<'_>, &Unfit>,
     ) -> Self {
-        let selecting = subject.iter().flat_map(|subject| policies.select(subject));
-        let selecting: Vec<String> = selecting.map(|(_, policy)| policy.name.to_string()).collect();
-        let unjudged = match subject {
-            Err(unfit) => Some(unfit.to_string()),
-            Ok(subject) => selecting.is_empty().then(|| policies.why_unselected(subject)),
-        };
         let written = |request: &RecordedRequest| WriteRequest {
             user: request.writer.user.to_string(),
             operation: request.operation.name(),
@@ -74,10 +72,32 @@ impl ObjectEntry {
             line: manifest.line(),
             document: manifest.document,
             item: manifest.item,
-            identity: manifest.identity.clone(),
             written: manifest.record.and_then(Record::request).map(written),
-            policies: selecting,
-            unjudged,
+            ..Self::stored(manifest.identity, policies, subject)
         }
     }
+
+    /// The entry of an object in a cluster.
+    pub(super) fn stored(
+        identity: &Identity,
+        policies: &PolicySet,
+        subject: Result<&Subject<'_>, &Unfit>,
+    ) -> Self {
+        let selecting = subject.iter().flat_map(|subject| policies.select(subject));
+        let selecting: Vec<String> = selecting.map(|(_, policy)| policy.name.to_string()).collect();
+        let unjudged = match subject {
+            Err(unfit) => Some(unfit.to_string()),
+            Ok(subject) => selecting.is_empty().then(|| policies.why_unselected(subject)),
+        };
+        let identity = identity.clone();
+        let (file, written) = (String::new(), None);
+        let (line, document, item) = (0, 0, None);
+        Self { file, line, document, item, identity, written, policies: selecting, unjudged }
+    }
+}
+
+/// Whether a number from 1 is absent.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_none(number: &usize) -> bool {
+    *number == 0
 }

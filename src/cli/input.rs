@@ -38,6 +38,17 @@ impl Input {
         check_stdin(here.into_iter().chain(others.iter().copied()).flatten())
     }
 
+    /// The words of the command line, as what they name is not a file.
+    ///
+    /// # Errors
+    /// A file in the syntax of kubectl.
+    pub(super) fn words(&self) -> anyhow::Result<Vec<String>> {
+        if !self.files.is_empty() {
+            bail!("-f names files, not objects of a cluster");
+        }
+        Ok(self.paths.iter().map(|path| path.display().to_string()).collect())
+    }
+
     /// Whether the command line names this file itself, not its folder.
     pub(super) fn names(&self, file: &str) -> bool {
         let mut named = self.files.iter().chain(&self.paths);

@@ -30,6 +30,7 @@ mod record;
 mod report;
 mod review;
 mod schema;
+mod scope;
 mod serve;
 mod signals;
 mod status;
@@ -103,7 +104,7 @@ commands! {
     Serve(serve),
     /// Respond to recorded AdmissionReviews like the server.
     Review(review),
-    /// Print the phase, the admissible phases and the kstatus result of objects.
+    /// Print the health, the phase and the kstatus result of objects, from files or a cluster.
     Status(status),
     /// Wait in a cluster until objects have a health.
     Wait(wait),

@@ -9,30 +9,40 @@ use anyhow::bail;
 use serde::Serialize;
 
 use super::action::one_of;
+use super::connection::{Connection, block_on};
 use super::entry::ObjectEntry;
 use super::input::Input;
 use super::output::{Output, json_lines, stdout};
 use super::plurals::{Plurals, read_crds};
 use super::policies::Policies;
+use super::scope::{Named, Place, Scope};
 use super::time::Now;
 use super::{Outcome, say};
+use statusgate_cluster::{Cluster, Patience, Target};
+use statusgate_core::causes::with_causes;
 use statusgate_core::engine::{HealthStatus, Reading};
 use statusgate_core::kstatus::Fork;
-use statusgate_core::model::{Json, Writer};
+use statusgate_core::model::{Json, Object, Writer};
 use statusgate_core::policy::PolicySet;
-use statusgate_core::request::Request;
+use statusgate_core::request::{Request, Served};
 use statusgate_core::source::{self, Identity, Manifest, Manifests};
 
 /// The arguments of `status`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code 0: no object has failed. 1: the health of an object is failed, kstatus returns an \
-                  error, or its policy does not admit its phase. 2: a file, a document or a policy \
+    after_help = "With --namespace, --all-namespaces, --selector, --kubeconfig or --context, the words are \
+                  objects of a cluster: TYPE, TYPE NAME or TYPE/NAME, as for kubectl. Otherwise they are \
+                  files.\n\n\
+                  Exit code 0: no object has failed. 1: the health of an object is failed, kstatus returns an \
+                  error, or its policy does not admit its phase. 2: a file, a document, an object or a policy \
                   cannot be read; the other objects are printed."
 )]
 pub(super) struct Args {
     #[command(flatten)]
     input: Input,
+
+    #[command(flatten)]
+    scope: Scope,
 
     #[command(flatten)]
     policies: Policies,
@@ -41,6 +51,9 @@ pub(super) struct Args {
     /// the policies, otherwise a guess.
     #[arg(long, value_name = "PATH")]
     crds: Vec<PathBuf>,
+
+    #[command(flatten)]
+    connection: Connection,
 
     /// `table`: with short messages. `json`: one object per line, with full messages.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -58,67 +71,199 @@ pub(super) struct Args {
 /// Prints the result of each object.
 ///
 /// # Errors
-/// When the policies, a file or a document cannot be read. All other objects are printed.
+/// When the policies, a file, a document or the cluster cannot be read. All other objects are printed.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let now = args.now.get().as_second();
-    // The default is standard input, except for a terminal: there the command would seem to hang.
-    args.input.check_stdin(&[&args.crds])?;
-    let plurals = Plurals::of(read_crds(&args.crds, args.input.recursive)?);
-    let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
-    let manifests = Manifests::read(&files);
-    manifests.warnings().iter().for_each(say);
-    let mistakes = unread.iter().chain(manifests.mistakes());
-    let mut mistakes: Vec<String> = mistakes.map(|mistake| format!("{mistake:#}")).collect();
-    let mut records = Vec::with_capacity(manifests.iter().len());
-    for manifest in manifests.iter() {
-        match Record::of(&manifest, &policies, &plurals, now, args.kstatus) {
-            Ok(record) => records.push(record),
-            Err(error) => {
-                mistakes.push(format!("{:#}", manifest.mistake("", source::reason(&error))))
-            }
-        }
+    let (fork, records, mistakes) = (args.kstatus, Vec::new(), Vec::new());
+    let mut found = Found { policies: &policies, now, fork, records, mistakes };
+    if args.is_of_cluster() {
+        let named = args.named()?;
+        block_on(found.read_cluster(args, &named))?;
+    } else {
+        found.read_files(args)?;
     }
     let mut out = BufWriter::new(stdout(args.output == Output::Table));
     match args.output {
-        Output::Table => table::write(&records, &mut out)?,
-        Output::Json => json_lines(&mut out, &records)?,
+        Output::Table => table::write(&found.records, found.now, &mut out)?,
+        Output::Json => json_lines(&mut out, &found.records)?,
     }
     out.flush()?;
-    if !mistakes.is_empty() {
-        bail!("{}", mistakes.join("\n"));
+    if !found.mistakes.is_empty() {
+        bail!("{}", found.mistakes.join("\n"));
     }
-    Ok(Outcome::of(records.iter().any(Record::is_bad)))
+    Ok(Outcome::of(found.records.iter().any(Record::is_bad)))
+}
+
+impl Args {
+    /// Whether the words are objects of a cluster.
+    const fn is_of_cluster(&self) -> bool {
+        let Connection { kubeconfig, context } = &self.connection;
+        self.scope.is_given() || kubeconfig.is_some() || context.is_some()
+    }
+
+    /// The objects of a cluster.
+    fn named(&self) -> anyhow::Result<Vec<Named>> {
+        let words = self.input.words()?;
+        if words.is_empty() {
+            bail!("which objects? Name a TYPE, such as deployments");
+        }
+        let named = Named::read(&words)?;
+        if self.scope.selects() && named.iter().any(Named::has_name) {
+            bail!("--selector and --all-namespaces need one TYPE, without a name");
+        }
+        Ok(named)
+    }
+}
+
+/// The objects that were read, and what could not be read.
+struct Found<'p> {
+    policies: &'p PolicySet,
+    now: i64,
+    fork: Fork,
+    records: Vec<Record<'p>>,
+    mistakes: Vec<String>,
+}
+
+impl<'p> Found<'p> {
+    fn read_files(&mut self, args: &Args) -> anyhow::Result<()> {
+        // The default is standard input, except for a terminal: there the command would seem to hang.
+        args.input.check_stdin(&[&args.crds])?;
+        let plurals = Plurals::of(read_crds(&args.crds, args.input.recursive)?);
+        let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
+        let manifests = Manifests::read(&files);
+        manifests.warnings().iter().for_each(say);
+        let mistakes = unread.iter().chain(manifests.mistakes());
+        self.mistakes.extend(mistakes.map(|mistake| format!("{mistake:#}")));
+        for manifest in manifests.iter() {
+            match Record::of(&manifest, self.policies, &plurals, self.now, self.fork) {
+                Ok(record) => self.records.push(record),
+                Err(error) => {
+                    let mistake = manifest.mistake("", source::reason(&error));
+                    self.mistakes.push(format!("{mistake:#}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_cluster(&mut self, args: &Args, named: &[Named]) -> anyhow::Result<()> {
+        let cluster = args.connection.open().await?;
+        for place in args.scope.find(named, &cluster, self.policies).await? {
+            match &place.name {
+                Some(name) => self.read_one(&cluster, &place, name).await?,
+                None => self.read_all(&cluster, &place, &args.scope).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_one(
+        &mut self,
+        cluster: &Cluster,
+        place: &Place,
+        name: &str,
+    ) -> anyhow::Result<()> {
+        let Place { target, namespace, .. } = place;
+        match cluster.object(target, namespace, name, Patience::SHORT).await? {
+            Some(body) => self.add(target, std::str::from_utf8(&body)?),
+            None => self.mistakes.push(format!("{}/{name} does not exist", target.name())),
+        }
+        Ok(())
+    }
+
+    /// Reads page by page: of an object, only its record is kept.
+    async fn read_all(
+        &mut self,
+        cluster: &Cluster,
+        place: &Place,
+        scope: &Scope,
+    ) -> anyhow::Result<()> {
+        let mut pages = cluster.pages(&place.target, &scope.query(place));
+        loop {
+            match pages.next().await {
+                Ok(None) => return Ok(()),
+                Ok(Some(page)) => page.items().for_each(|text| self.add(&place.target, text)),
+                Err(error) => {
+                    self.mistakes.push(with_causes(&error));
+                    return Ok(());
+                }
+            }
+            if self.records.len() > MAX_OBJECTS {
+                self.records.truncate(MAX_OBJECTS);
+                self.mistakes.push(format!(
+                    "only the first {MAX_OBJECTS} objects are read: name a namespace or a selector"
+                ));
+                return Ok(());
+            }
+        }
+    }
+
+    fn add(&mut self, target: &Target, text: &str) {
+        match Record::stored(target, text, self.policies, self.now, self.fork) {
+            Ok(record) => self.records.push(record),
+            Err(error) => self.mistakes.push(format!("{}: {error:#}", target.name())),
+        }
+    }
 }
 
 /// One object, and what readers see of it. As JSON, it is one line.
 #[derive(Debug, Serialize)]
-struct Record<'m> {
+struct Record<'p> {
     #[serde(flatten)]
     entry: ObjectEntry,
     #[serde(flatten)]
-    reading: Reading<'m>,
+    reading: Reading<'p>,
 }
 
-impl<'m> Record<'m> {
+impl<'p> Record<'p> {
+    /// An object of a file.
+    ///
     /// # Errors
     /// When the object exceeds the limits of the JSON reader.
     fn of(
-        manifest: &Manifest<'m>,
-        policies: &'m PolicySet,
+        manifest: &Manifest<'_>,
+        policies: &'p PolicySet,
         plurals: &Plurals,
         now: i64,
         fork: Fork,
     ) -> Result<Self, serde_json::Error> {
-        let identity = manifest.identity;
-        let mut tree = Json::parse(manifest.text)?;
-        inherit(&mut tree, identity);
-        let (object, writer) = (manifest.text, Writer::default());
+        let (identity, object, writer) = (manifest.identity, manifest.text, Writer::default());
         let recorded = manifest.record.and_then(source::Record::request);
+        let tree = tree(object, identity)?;
         let request = Request { identity, object, old: None, writer, recorded };
         let subject = request.subject(policies, plurals.served(identity, policies));
         let entry = ObjectEntry::of(manifest, policies, subject.as_ref());
         // Invalid metadata: no policy can judge the object, and kstatus reports an error.
+        let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now, fork);
+        Ok(Self { entry, reading })
+    }
+
+    /// An object of a cluster.
+    ///
+    /// # Errors
+    /// When the object exceeds the limits of the JSON reader.
+    fn stored(
+        target: &Target,
+        object: &str,
+        policies: &'p PolicySet,
+        now: i64,
+        fork: Fork,
+    ) -> anyhow::Result<Self> {
+        let metadata = Object::parse(object)?.metadata;
+        let identity = &Identity {
+            api_version: target.api_version(),
+            kind: target.kind.clone(),
+            namespace: metadata.namespace.into_owned(),
+            name: metadata.name.into_owned(),
+        };
+        let tree = tree(object, identity)?;
+        let (writer, recorded) = (Writer::default(), None);
+        let request = Request { identity, object, old: None, writer, recorded };
+        let plural = target.plural.clone();
+        let subject = request
+            .subject(policies, Served { plural, has_status: Some(target.status_subresource) });
+        let entry = ObjectEntry::stored(identity, policies, subject.as_ref());
         let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now, fork);
         Ok(Self { entry, reading })
     }
@@ -131,13 +276,18 @@ impl<'m> Record<'m> {
     }
 }
 
-/// Items of a List from the API server have no apiVersion and kind. They inherit those of the List.
-fn inherit<'j>(tree: &mut Json<'j>, identity: &'j Identity) {
+/// The object. Items of a List from the API server have no apiVersion and kind: they inherit those of the List.
+fn tree<'j>(text: &'j str, identity: &'j Identity) -> Result<Json<'j>, serde_json::Error> {
+    let mut tree = Json::parse(text)?;
     for (name, value) in [("apiVersion", &identity.api_version), ("kind", &identity.kind)] {
         if tree.get(name).is_none()
-            && let Json::Object(members) = tree
+            && let Json::Object(members) = &mut tree
         {
             members.insert(name.into(), Json::String(value.as_str().into()));
         }
     }
+    Ok(tree)
 }
+
+/// Each record has about a kilobyte.
+const MAX_OBJECTS: usize = 50_000;

@@ -5,7 +5,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, thread};
 
+use axum::Router;
+use axum::extract::Path as UrlPath;
+use axum::routing::get;
 use serde_json::{Value, json};
+
+use crate::api::{Api, answer, failure, groups, resources};
 
 /// Standard output, standard error and the exit code.
 struct Ended {
@@ -242,16 +247,137 @@ fn the_default_output_is_a_table() {
         "metadata": {"name": "x\u{1b}[2J"}, "status": {"conditions": [{"type": "Ready",
             "status": "False", "message": format!("two\nlines \u{1b}[31m{}", "long ".repeat(50))}]}});
     let ended = status(&[], &hostile.to_string());
-    assert_eq!(ended.out.lines().count(), 5, "{}", ended.out);
+    assert_eq!(ended.out.lines().count(), 4, "{}", ended.out);
     assert!(!ended.out.contains('\u{1b}'), "{}", ended.out);
     assert!(ended.out.contains('…'), "{}", ended.out);
     let table = status(&[], CURRENT).out;
     assert_eq!(
         table,
-        "KIND   NAME  HEALTH   REASON                                KSTATUS\n\
-         Thing  s/a   unknown  no policy selects things.example.com  Current\n\n\
+        "KIND   NAME  HEALTH   KSTATUS  REASON\n\
+         Thing  s/a   unknown  Current  no policy selects things.example.com\n\n\
          1 object: 1 unknown\n"
     );
+}
+
+#[test]
+fn an_object_is_one_line_with_a_long_name_too_and_has_a_time() {
+    let certificate = |name: &str, time: &str| {
+        format!(
+            "---\napiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {{name: {name}, namespace: dk, \
+             creationTimestamp: \"2026-11-25T10:00:00Z\"}}\nstatus:\n  conditions:\n  - {{type: Ready, status: \"True\", \
+             reason: Ready{time}}}\n"
+        )
+    };
+    let long = "x".repeat(60);
+    let time = ", lastTransitionTime: \"2026-11-26T10:00:00Z\"";
+    let input = certificate(&long, time) + &certificate("a", "") + "---\n" + CURRENT;
+    let table = status(&["--now=2026-11-26T13:30:00Z"], &input).out;
+    let name = |name: &str| format!("{name:<63}");
+    let kind = |kind: &str| format!("{kind:<11}");
+    let expected = [
+        format!("{}  {}  HEALTH   SINCE  KSTATUS  REASON", kind("KIND"), name("NAME")),
+        format!("{}  dk/{long}  current  3h     Current  Ready", kind("Certificate")),
+        format!("{}  {}  current  1d     Current  Ready", kind("Certificate"), name("dk/a")),
+        format!("{}  {}  current         Current  Resource is current", kind("Thing"), name("s/a")),
+    ];
+    let table: Vec<&str> = table.lines().take(4).collect();
+    assert_eq!(table, expected);
+    let lines = json_lines(&status(&["-o", "json"], &input).out);
+    let since: Vec<&Value> = lines.iter().map(|line| &line["since"]).collect();
+    assert_eq!(
+        since,
+        [&json!("2026-11-26T10:00:00Z"), &json!("2026-11-25T10:00:00Z"), &json!(null)]
+    );
+    // Without a policy, the conditions of most kinds count.
+    let other = input.replace("cert-manager.io/v1", "example.com/v1");
+    let line = &json_lines(&status(&["-o", "json"], &other).out)[0];
+    assert_eq!((&line["policies"], &line["since"]), (&json!([]), &json!("2026-11-26T10:00:00Z")));
+}
+
+/// A cluster with deployments, as its API server lists them: without apiVersion and kind.
+async fn cluster(count: usize) -> Api {
+    let deployment = |name: &str, available: &str| {
+        let condition = json!({"type": "Available", "status": available});
+        json!({"metadata": {"name": name, "namespace": "shop", "generation": 1,
+            "creationTimestamp": "2026-11-25T10:00:00Z"}, "spec": {"replicas": 1},
+            "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1,
+                "readyReplicas": 1, "availableReplicas": 1, "conditions": [condition]}})
+    };
+    let kinds = [("deployments", "Deployment"), ("deployments/status", "Deployment")];
+    let items = (0..count).map(|number| deployment(&format!("web-{number}"), "True"));
+    let list =
+        json!({"kind": "DeploymentList", "metadata": {}, "items": items.collect::<Vec<_>>()});
+    let one = deployment("web", "False");
+    let in_shop = list.clone();
+    let routes = Router::new()
+        .route("/apis", get(async || groups(&["apps"])))
+        .route("/api/v1", get(async || resources("", &[])))
+        .route("/apis/apps/v1", get(async move || resources("apps", &kinds)))
+        .route("/apis/apps/v1/deployments", get(async move || answer(200, &list)))
+        .route(
+            "/apis/apps/v1/namespaces/shop/deployments",
+            get(async move || answer(200, &in_shop)),
+        )
+        .route(
+            "/apis/apps/v1/namespaces/shop/deployments/{name}",
+            get(async move |UrlPath(name): UrlPath<String>| match name.as_str() {
+                "web" => answer(200, &one),
+                _ => failure(404, "not found", &name),
+            }),
+        );
+    Api::serve(routes).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_come_from_a_cluster() {
+    let api = cluster(2).await;
+    let head = "KIND        NAME        HEALTH   SINCE  KSTATUS  REASON\n";
+    for words in
+        [&["deployments", "-A"][..], &["deploy.v1.apps", "-n=shop"], &["Deployment", "-n=shop"]]
+    {
+        let ended = api.run("status", &[words, &["--now=2026-11-25T10:05:00Z"]].concat()).await;
+        let Some(short) = words[0].strip_prefix("deploy.") else {
+            assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
+            assert!(ended.out.starts_with(head), "{}", ended.out);
+            assert!(ended.out.ends_with("\n2 objects: 2 current\n"), "{}", ended.out);
+            continue;
+        };
+        // The fake API server has no short names.
+        assert!(ended.err.contains(&format!("does not serve deploy.{short}")), "{}", ended.err);
+    }
+    let ended =
+        api.run("status", &["deployments/web", "deployments/db", "-n=shop", "-o=json"]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (Some(2), "deployments.apps/db does not exist\n"));
+    let lines = json_lines(&ended.out);
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    let members: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
+    assert!(!members.iter().any(|member| ["file", "line", "document"].contains(member)), "{line}");
+    assert_eq!(
+        (&line["apiVersion"], &line["kind"], &line["namespace"], &line["name"], &line["status"]),
+        (
+            &json!("apps/v1"),
+            &json!("Deployment"),
+            &json!("shop"),
+            &json!("web"),
+            &json!("InProgress")
+        )
+    );
+    for (words, error) in [
+        (&["-A"][..], "which objects? Name a TYPE, such as deployments"),
+        (&["deployments/web", "-A"], "need one TYPE, without a name"),
+        (&["-f=a.yaml", "-A"], "-f names files, not objects of a cluster"),
+    ] {
+        let ended = api.run("status", words).await;
+        assert!(ended.code == Some(2) && ended.err.contains(error), "{}", ended.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_objects_of_a_cluster_is_limited() {
+    let ended = cluster(50_001).await.run("status", &["deployments", "-A"]).await;
+    let error = "only the first 50000 objects are read: name a namespace or a selector\n";
+    assert_eq!((ended.code, ended.err.as_str()), (Some(2), error));
+    assert!(ended.out.ends_with("\n50000 objects: 50000 current\n"), "{}", ended.out.len());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `statusgate wait` against a fake API server that returns another status for each read.
 
 use std::collections::HashMap;
+use std::io::Write;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -15,8 +17,8 @@ use crate::command::{Ended, run};
 
 const GROUP: &str = "vshn.appcat.vshn.io";
 
-/// The responses for each object. The last one is repeated. A status; null for an object that does not exist; the code of
-/// a failure.
+/// The responses for each object. The last one is repeated. A status; an object with `metadata` and `status`; null for an
+/// object that does not exist; the code of a failure.
 type Script = HashMap<String, Vec<Value>>;
 
 fn in_phase(phase: &str) -> Value {
@@ -24,9 +26,14 @@ fn in_phase(phase: &str) -> Value {
     json!({"phase": phase, "instanceNamespace": "i", "conditions": conditions})
 }
 
-fn object(name: &str, status: &Value) -> Value {
-    json!({"apiVersion": format!("{GROUP}/v1"), "kind": "VSHNRedis",
-        "metadata": {"name": name, "namespace": "n"}, "status": status})
+fn object(name: &str, response: &Value) -> Value {
+    let status = if response["metadata"].is_null() { response } else { &response["status"] };
+    let mut object = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "VSHNRedis",
+        "metadata": {"name": name, "namespace": "n"}, "status": status});
+    for member in ["generation", "managedFields"] {
+        object["metadata"][member] = response["metadata"][member].clone();
+    }
+    object
 }
 
 async fn read(State(script): State<Arc<Mutex<Script>>>, Path(name): Path<String>) -> Response {
@@ -55,19 +62,32 @@ async fn list(State(script): State<Arc<Mutex<Script>>>, uri: Uri) -> Response {
 
 /// Runs `wait` in the namespace `n`.
 async fn wait(script: &[(&str, &[Value])], arguments: &[&str]) -> Ended {
+    serve(script).await.run("wait", &[arguments, &["--namespace=n"]].concat()).await
+}
+
+/// No policy selects `things`.
+async fn serve(script: &[(&str, &[Value])]) -> Api {
     let script: Script =
         script.iter().map(|(name, responses)| ((*name).to_owned(), responses.to_vec())).collect();
-    let path = format!("/apis/{GROUP}/v1/namespaces/n/vshnredis");
-    let names = [("vshnredis", "VSHNRedis"), ("vshnredis/status", "VSHNRedis")];
-    let routes = Router::new()
+    let names = ["vshnredis", "things"];
+    let kinds = [
+        ("vshnredis", "VSHNRedis"),
+        ("vshnredis/status", "VSHNRedis"),
+        ("things", "Thing"),
+        ("things/status", "Thing"),
+    ];
+    let mut routes = Router::new()
         .route("/apis", get(async || groups(&[GROUP])))
-        .route(&format!("/apis/{GROUP}/v1"), get(async move || resources(GROUP, &names)))
-        .route(&path, get(list))
-        .route(&format!("{path}/{{name}}"), get(read))
-        .fallback(async || failure(403, "forbidden", ""))
-        .with_state(Arc::new(Mutex::new(script)));
-    let api = Api::serve(routes).await;
-    api.run("wait", &[arguments, &["--namespace=n"]].concat()).await
+        .route(&format!("/apis/{GROUP}/v1"), get(async move || resources(GROUP, &kinds)));
+    for name in names {
+        let path = format!("/apis/{GROUP}/v1/namespaces/n/{name}");
+        routes = routes
+            .route(&format!("/apis/{GROUP}/v1/{name}"), get(list))
+            .route(&path, get(list))
+            .route(&format!("{path}/{{name}}"), get(read));
+    }
+    let routes = routes.fallback(async || failure(403, "forbidden", ""));
+    Api::serve(routes.with_state(Arc::new(Mutex::new(script)))).await
 }
 
 /// The end of a wait for the object `cache`.
@@ -101,15 +121,144 @@ async fn a_failure_without_a_retry_ends_it_early() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_does_not_exist_or_is_deleted_ends_it_early() {
-    let missing = "vshnredis.vshn.appcat.vshn.io/cache does not exist\n";
-    assert_eq!(wait_for(&[json!(null)], &[]).await, ended(1, "", missing));
+async fn it_waits_for_an_object_that_is_created() {
+    let missing = "vshnredis/cache: does not exist\n";
+    let responses = [json!(null), json!(null), in_phase("Ready")];
+    assert_eq!(wait_for(&responses, &[]).await, ended(0, CURRENT, missing));
+    let end = format!("{missing}timed out: vshnredis.vshn.appcat.vshn.io/cache does not exist\n");
+    assert_eq!(wait_for(&[json!(null)], &["--timeout=0s"]).await, ended(1, "", &end));
+    // A line of JSON, without a health.
+    let line = r#"{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNRedis","namespace":"n","name":"cache"}"#;
+    let arguments = ["--timeout=0s", "-o=json"];
+    assert_eq!(wait_for(&[json!(null)], &arguments).await, ended(1, &format!("{line}\n"), &end));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_object_ends_it_early() {
     let responses = [in_phase("Provisioning"), json!(null)];
     let change = "vshnredis/cache: inProgress: phase Provisioning\n";
     let deleted = format!("{change}vshnredis.vshn.appcat.vshn.io/cache was deleted\n");
     assert_eq!(wait_for(&responses, &[]).await, ended(1, "", &deleted));
     let out = "vshnredis.vshn.appcat.vshn.io/cache is terminating\n";
     assert_eq!(wait_for(&responses, &["--for=health=terminating"]).await, ended(0, out, change));
+    assert_eq!(wait_for(&[json!(null)], &["--for=health=terminating"]).await, ended(0, out, ""));
+}
+
+/// An object of generation 2. Its status is as old as its spec, or a second younger.
+fn written(phase: &str, spec: &str, status: &str) -> Value {
+    let written = |time: &str, field: &str| json!({"time": time, "fieldsV1": {field: {}}});
+    let managers = [written(spec, "f:spec"), written(status, "f:status")];
+    let metadata = json!({"generation": 2, "managedFields": managers});
+    json!({"metadata": metadata, "status": in_phase(phase)})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_may_be_about_an_older_spec_counts_after_a_while() {
+    // The clock of the API server is ahead.
+    let (now, later) = ("2999-01-01T00:00:00Z", "2999-01-01T00:00:01Z");
+    for (phase, health, code) in [("Ready", "current", 0), ("Failed", "failed", 1)] {
+        let unproven = written(phase, now, now);
+        let change = format!(
+            "vshnredis/cache: inProgress: unproven: the status ({health}: phase {phase}) is not newer than the \
+             spec; it counts 2s after the change of the spec\n"
+        );
+        let (out, err) = match code {
+            0 => (CURRENT, change.clone()),
+            _ => (
+                "",
+                format!("{change}vshnredis.vshn.appcat.vshn.io/cache is failed: phase Failed\n"),
+            ),
+        };
+        let settled = wait_for(&[unproven.clone()], &["--settle=2s"]).await;
+        assert_eq!(settled, ended(code, out, &err));
+        // A newer status counts at once, and so does one that is old enough.
+        let err = err.replace(&change, "");
+        for proven in [
+            written(phase, now, later),
+            written(phase, "2020-01-02T00:00:00Z", "2020-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(wait_for(&[proven], &["--timeout=0s"]).await, ended(code, out, &err));
+        }
+        let believed = wait_for(&[unproven], &["--settle=0s", "--timeout=0s"]).await;
+        assert_eq!(believed, ended(code, out, &err));
+    }
+    // Only an answer is delayed.
+    let scaling = written("Scaling", now, now);
+    let change = "vshnredis/cache: inProgress: phase Scaling\n";
+    let proven = written("Ready", now, later);
+    assert_eq!(wait_for(&[scaling, proven], &[]).await, ended(0, CURRENT, change));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_several_healths_is_enough() {
+    let responses = [in_phase("Degraded"), in_phase("Scaling")];
+    let arguments = ["--for=health=current", "--for=health=inProgress"];
+    let out = "vshnredis.vshn.appcat.vshn.io/cache is inProgress\n";
+    let change = "vshnredis/cache: failed (retried): phase Degraded\n";
+    assert_eq!(wait_for(&responses, &arguments).await, ended(0, out, change));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_come_from_manifests() {
+    let script: &[(&str, &[Value])] =
+        &[("a", &[in_phase("Ready")]), ("b", &[json!(null), in_phase("Ready")])];
+    let manifest = |name: &str, namespace: &str| {
+        format!(
+            "---\napiVersion: {GROUP}/v1\nkind: VSHNRedis\nmetadata: {{name: {name}{namespace}}}\n"
+        )
+    };
+    let text = manifest("a", "") + &manifest("b", ", namespace: n");
+    let api = serve(script).await;
+    let file = api.path("manifest.yaml");
+    std::fs::write(&file, &text).unwrap();
+    let (folder, file) = (api.path(""), file.to_str().unwrap().to_owned());
+    let out =
+        "vshnredis.vshn.appcat.vshn.io/a is current\nvshnredis.vshn.appcat.vshn.io/b is current\n";
+    let waited = api.run("wait", &["-f", &file, "-n=n"]).await;
+    assert_eq!((waited.code, waited.out.as_str()), (Some(0), out), "{}", waited.err);
+    // As with `helm get manifest`.
+    let mut process = api.command("wait");
+    process.args(["-f=-", "-n=n"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = process.spawn().unwrap();
+    process.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let waited = tokio::task::spawn_blocking(|| process.wait_with_output().unwrap()).await.unwrap();
+    assert_eq!(Ended::of(&waited).out, out);
+    for (text, expected) in [
+        ("kind: A\napiVersion: v1\nmetadata: {generateName: a-}", "an object without a name"),
+        ("", "there is no object to wait for"),
+        ("a: [", "invalid YAML"),
+    ] {
+        std::fs::write(folder.join("manifest.yaml"), text).unwrap();
+        let waited = api.run("wait", &["-f", &file]).await;
+        assert!(waited.code == Some(2) && waited.err.contains(expected), "{}", waited.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_convention_judges_what_no_policy_selects() {
+    let ready = json!({"phase": "Failed", "conditions": [{"type": "Ready", "status": "True"}]});
+    let script: &[(&str, &[Value])] = &[("a", &[ready])];
+    let wait =
+        async |more: &[&str]| wait(script, &[&["things/a", "--timeout=0s"], more].concat()).await;
+    let waited = wait(&["--convention=appcat"]).await;
+    let state = "things.vshn.appcat.vshn.io/a is failed: phase Failed\n";
+    assert_eq!((waited.code, waited.err.as_str()), (Some(1), state));
+    let waited = wait(&["--convention=metav1"]).await;
+    assert_eq!(waited.out, "things.vshn.appcat.vshn.io/a is current\n", "{}", waited.err);
+    let waited = wait(&["--convention=metav2"]).await;
+    assert!(waited.code == Some(2) && waited.err.contains("metav1"), "{}", waited.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_objects_is_limited() {
+    let ready = [in_phase("Ready")];
+    let names: Vec<String> = (0..1001).map(|number| format!("r{number}")).collect();
+    let script: Vec<(&str, &[Value])> =
+        names.iter().map(|name| (name.as_str(), &ready[..])).collect();
+    let api = serve(&script).await;
+    let waited = api.run("wait", &["vshnredis", "-A"]).await;
+    let error = "more than 1000 objects: wait for fewer, by a namespace or a selector\n";
+    assert_eq!((waited.code, waited.err.as_str()), (Some(2), error));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +310,12 @@ async fn several_objects_are_selected_and_printed_as_lines_of_json() {
         "{\"apiVersion\":\"vshn.appcat.vshn.io/v1\",\"kind\":\"VSHNRedis\",\"namespace\":\"n\",\
          \"name\":\"a1\",\"health\":\"current\",\"healthReason\":\"phase Ready\"}\n"
     );
-    let output = wait(&script[2..], &["vshnredis", "-l", "app=a"]).await;
+    let output = serve(script)
+        .await
+        .run("wait", &["vshnredis.v1.vshn.appcat.vshn.io", "-A", "--timeout=0s"])
+        .await;
+    assert_eq!((output.code, output.out.lines().count()), (Some(1), 2), "{}", output.text());
+    let output = wait(&script[2..], &["vshnredis", "-l", "app=a", "--timeout=1s"]).await;
     assert_eq!((output.code, output.err.as_str()), (Some(1), "no object matches\n"));
 }
 
@@ -183,8 +337,16 @@ fn invalid_arguments_are_reported_without_a_cluster() {
         (&["widgets/a/b"], "\"widgets/a/b\" is not TYPE/NAME"),
         (&["widgets/"], "\"widgets/\" is not TYPE/NAME"),
         (&["widgets", ""], "a value is required"),
-        (&["widgets", "a", "--all"], "--selector and --all need one TYPE, without a name"),
-        (&["widgets/a", "--selector=app=a"], "--selector and --all need one TYPE"),
+        (&["widgets", "a", "--all"], "--selector, --all and --all-namespaces need one TYPE"),
+        (
+            &["widgets/a", "--selector=app=a"],
+            "--selector, --all and --all-namespaces need one TYPE",
+        ),
+        (&["widgets/a", "-A"], "--selector, --all and --all-namespaces need one TYPE"),
+        (&["widgets", "-A", "-n=a"], "cannot be used with"),
+        (&["widgets/a", "-f=a.yaml"], "cannot be used with"),
+        (&["-f=a.yaml", "-A"], "cannot be used with"),
+        (&[], "required"),
         (&["widgets/a", "--for=health=ready"], "expected health= and one of failed, unknown,"),
         (&["widgets/a", "--for=condition=Ready"], "expected health= and one of"),
         (&["widgets/a", "--policies=no/such/file"], "no/such/file"),

@@ -20,31 +20,39 @@ impl Cluster {
     /// # Errors
     /// When discovery fails. The failure of one group is a part of the result.
     pub async fn kinds(&self, names: &[&str]) -> Result<Kinds, ClusterError> {
-        let groups: Vec<Option<&str>> = names.iter().map(|name| split(name).1).collect();
+        let groups = names.iter().flat_map(|name| readings(name).map(|(_, _, group)| group));
+        let groups: Vec<Option<&str>> = groups.collect();
         self.served(|of| groups.contains(&None) || groups.contains(&Some(of)), Patience::NONE).await
     }
 }
 
 impl Kinds {
-    /// The kind with a plural, singular, kind or short name, each with or without its group, in the version
-    /// that the most policies judge. Case does not matter.
+    /// The kind with a plural, singular, kind or short name. With `.VERSION.GROUP`, in this version, otherwise in
+    /// the one that the most policies judge. Case does not matter.
     pub fn find(&self, name: &str, policies: &PolicySet) -> Option<Target> {
-        let (name, group) = split(name);
-        let is = |other: &String| other.eq_ignore_ascii_case(name);
-        let mut all = self.list.iter().filter(|(kind, _)| group.is_none_or(|of| of == kind.group));
-        let (found, _) = all
-            .clone()
-            .find(|(target, of)| is(&target.plural) || is(&of.singular_name) || is(&target.kind))
-            .or_else(|| all.find(|(_, of)| of.short_names.iter().flatten().any(is)))?;
-        let all = self.list.iter().map(|(target, _)| target);
-        let versions = all.filter(|target| target.name() == found.name()).cloned().collect();
-        choose(versions, policies).into_iter().next().or_else(|| Some(found.clone()))
+        readings(name).find_map(|(name, version, group)| {
+            let is = |other: &String| other.eq_ignore_ascii_case(name);
+            let all = self.list.iter().filter(|(kind, _)| {
+                group.is_none_or(|of| of == kind.group)
+                    && version.is_none_or(|of| of == kind.version)
+            });
+            let (found, _) = all
+                .clone()
+                .find(|(kind, of)| is(&kind.plural) || is(&of.singular_name) || is(&kind.kind))
+                .or_else(|| all.clone().find(|(_, of)| of.short_names.iter().flatten().any(is)))?;
+            let versions = all.map(|(kind, _)| kind).filter(|kind| kind.name() == found.name());
+            let chosen = choose(versions.cloned().collect(), policies).into_iter().next();
+            chosen.or_else(|| Some(found.clone()))
+        })
     }
 }
 
-/// The name and its group.
-fn split(name: &str) -> (&str, Option<&str>) {
-    name.split_once('.').map_or((name, None), |(name, group)| (name, Some(group)))
+/// The readings of a name: with a version and a group, as kubectl tries it first; with a group; or alone.
+fn readings(name: &str) -> impl Iterator<Item = (&str, Option<&str>, Option<&str>)> {
+    let (kind, group) = name.split_once('.').map_or((name, None), |(kind, of)| (kind, Some(of)));
+    let versioned = group.and_then(|group| group.split_once('.'));
+    let versioned = versioned.map(|(version, group)| (kind, Some(version), Some(group)));
+    versioned.into_iter().chain([(kind, None, group)])
 }
 
 #[cfg(test)]
@@ -88,7 +96,10 @@ mod tests {
         // A name comes before a short name.
         assert_eq!(found("wi").as_deref(), Some("wi.b.io"));
         assert_eq!(found("po").as_deref(), Some("pods"));
-        for name in ["", "gadget", "widget.c.io", "pods.a.io"] {
+        assert_eq!(found("widgets.v1.b.io").as_deref(), Some("widgets.b.io"));
+        // The core group has no name.
+        assert_eq!(found("Pod.v1.").as_deref(), Some("pods"));
+        for name in ["", "gadget", "widget.c.io", "pods.a.io", "widgets.v2.b.io", "widgets.v1."] {
             assert_eq!(found(name), None, "{name}");
         }
     }
@@ -108,5 +119,7 @@ mod tests {
         };
         assert_eq!(found("widgets"), ("v1".to_owned(), vec![0]));
         assert_eq!(found("gadgets"), ("v2".to_owned(), vec![]));
+        assert_eq!(found("widgets.v2.a.io"), ("v2".to_owned(), vec![]));
+        assert_eq!(found("widgets.v1.a.io"), ("v1".to_owned(), vec![0]));
     }
 }

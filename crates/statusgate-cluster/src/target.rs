@@ -5,10 +5,11 @@ use serde::de::Error as _;
 
 use super::ClusterError;
 use super::identity::read_object;
-use statusgate_core::engine::Health;
-use statusgate_core::kstatus::{Fork, compute};
+use statusgate_core::engine::{Health, Unproven};
+use statusgate_core::kstatus::{Fork, compute, is_group_of_kubernetes};
 use statusgate_core::model::{Json, Object, Operation, Resource, Subject, Writer};
 use statusgate_core::policy::PolicySet;
+use statusgate_core::policy::convention::Convention;
 
 /// One resource in one version, with the policies that judge it in this version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,24 +83,29 @@ impl Target {
         }
     }
 
-    /// The health of a stored object under the first policy with a convention that defines it, otherwise as far as
-    /// kstatus knows.
+    /// The health of a stored object under the first policy with a convention that defines it, under
+    /// `otherwise` for a custom resource without one, or as far as kstatus knows; and whether its status may
+    /// be about an older spec.
     ///
     /// # Errors
     /// When the text is not an object with a name, or its status is too large.
     pub fn health(
         &self,
         policies: &PolicySet,
+        otherwise: Option<&Convention>,
         text: &str,
         now: Timestamp,
-    ) -> Result<Health, serde_json::Error> {
+    ) -> Result<(Health, Option<Unproven>), serde_json::Error> {
         let object = read_object(text)?.judgeable().map_err(serde_json::Error::custom)?;
-        let mut judging = self.policies.iter().filter_map(|index| policies.get(*index));
+        let judging = self.policies.iter().filter_map(|index| policies.get(*index));
+        let otherwise = otherwise.filter(|_| !is_group_of_kubernetes(&self.group));
+        let mut conventions = judging.map(|policy| &*policy.convention).chain(otherwise);
         let resource = self.resource();
-        Ok(match judging.find_map(|policy| Health::of(&policy.convention, &object, &resource)) {
+        let health = match conventions.find_map(|of| Health::of(of, &object, &resource)) {
             Some(health) => health,
             None => self.health_without_convention(text, now)?,
-        })
+        };
+        Ok((health, Unproven::of(&object)))
     }
 
     /// The health of a stored object of which no policy defines the health.

@@ -4,35 +4,36 @@ use std::io::{self, Write};
 
 use super::super::report::plural;
 use super::super::table;
+use super::super::time::age;
 use super::Record;
 use statusgate_cluster::object_path;
 use statusgate_core::engine::HealthStatus;
-use statusgate_core::model::shortened;
 use statusgate_core::source::{Identity, one_line};
 
-/// Characters of a reason: with the other columns about two lines of a terminal.
-const MAX_REASON: usize = 80;
-
-/// Writes one row per object, the contradicted phases, and the number of objects by health.
-pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<()> {
-    let with_phases = records.iter().any(|record| record.reading.standings().next().is_some());
-    let phases = if with_phases { &["phase", "admissible"][..] } else { &[] };
+/// Writes one line per object, the contradicted phases, and the number of objects by health.
+pub(super) fn write(records: &[Record<'_>], now: i64, out: &mut impl Write) -> io::Result<()> {
+    let with_phases = records.iter().any(has_phase);
+    let with_times = records.iter().any(|record| record.reading.since.is_some());
+    let times = if with_times { &["since"][..] } else { &[] };
+    let phases = if with_phases { &["phase"][..] } else { &[] };
     let mut table =
-        table::new(&[&["kind", "name", "health"], phases, &["reason", "kstatus"]].concat());
+        table::new(&[&["kind", "name", "health"], times, phases, &["kstatus", "reason"]].concat());
     for record in records {
-        let phases = if with_phases { phases_of(record).to_vec() } else { Vec::new() };
         let Identity { kind, namespace, name, .. } = &record.entry.identity;
-        let mut row = vec![
-            kind.clone(),
-            object_path(namespace, name),
-            record.reading.health.class.to_string(),
-        ];
-        row.extend(phases);
-        row.extend([shortened(&record.reading.health.reason, MAX_REASON), status(record)]);
+        let reading = &record.reading;
+        let mut row =
+            vec![kind.clone(), object_path(namespace, name), reading.health.class.to_string()];
+        row.extend(
+            with_times.then(|| reading.since.map_or_else(String::new, |since| age(since, now))),
+        );
+        row.extend(with_phases.then(|| phases_of(record)));
+        let result = reading.result.as_ref();
+        row.push(result.map_or("error", |result| result.status.name()).to_owned());
+        row.push(reading.health.reason.clone());
         table.add_row(row.iter().map(|cell| one_line(cell)));
     }
     if !records.is_empty() {
-        writeln!(out, "{table}\n")?;
+        writeln!(out, "{}\n", table.unwrapped())?;
     }
     for record in records {
         for (policy, standing) in record.reading.standings() {
@@ -45,22 +46,22 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
     writeln!(out, "{}", summary(records))
 }
 
-fn status(record: &Record<'_>) -> String {
-    record.reading.result.as_ref().map_or("error", |result| result.status.name()).to_owned()
+/// Whether a policy says something about the phase.
+fn has_phase(record: &Record<'_>) -> bool {
+    let mut standings = record.reading.standings();
+    standings.any(|(_, standing)| standing.phase.is_some() || standing.instead.is_some())
 }
 
-/// Phase and admissible phases, those of several policies separated by semicolons.
-fn phases_of(record: &Record<'_>) -> [String; 2] {
-    let (mut phases, mut admissible) = (Vec::new(), Vec::new());
-    for (_, standing) in record.reading.standings() {
+/// The phase and what would replace it, those of several policies separated by semicolons.
+fn phases_of(record: &Record<'_>) -> String {
+    let phases = record.reading.standings().map(|(_, standing)| {
         let phase = standing.phase.as_deref().unwrap_or("-");
-        phases.push(match standing.instead {
+        match standing.instead {
             Some(instead) => format!("{phase} -> {instead}"),
             None => phase.to_owned(),
-        });
-        admissible.push(standing.admissible_in_words());
-    }
-    [phases.join("; "), admissible.join("; ")]
+        }
+    });
+    phases.collect::<Vec<_>>().join("; ")
 }
 
 /// `3 objects: 1 failed, 2 current`.

@@ -11,5 +11,6 @@ mod record;
 pub(crate) mod registrations;
 mod rejected;
 mod shards;
+mod toy;
 mod ui;
 mod wait;

@@ -9,11 +9,10 @@ use super::super::identity::read_object;
 use super::super::{Target, object_path};
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::{
-    Action, Found, Health, PatchFailed, Rehearsal, decide, newest_transition, phase_of, review,
+    Action, Found, Health, PatchFailed, Rehearsal, decide, phase_of, review, since,
 };
 use statusgate_core::model::{
     Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer,
-    parse_rfc3339,
 };
 use statusgate_core::policy::{Disposition, Policy, PolicySet};
 
@@ -94,20 +93,17 @@ impl<'p> Judge<'p> {
         let verdict = decide(self.policies, &subject, Webhook::Mutate, now);
         judged.backfill = verdict.patch.is_some();
         let Subject { object, resource, .. } = &subject;
+        let judging = target.policies.iter().filter_map(|index| self.policies.get(*index));
+        let conventions = judging.map(|policy| &*policy.convention);
+        judged.since = since(conventions, object, &target.version, now.as_second());
         for index in &target.policies {
             let Some(policy) = self.policies.get(*index) else { continue };
-            let newest =
-                newest_transition(&policy.convention, object, &target.version, now.as_second());
-            judged.since = judged.since.max(newest);
             let health = match Health::of(&policy.convention, object, resource) {
                 Some(health) => health,
                 None => target.health_without_convention(text, now)?,
             };
             judged.states.push(state(*index, policy, health, object, resource));
         }
-        let created = object.metadata.creation_timestamp.as_deref();
-        let created = created.and_then(parse_rfc3339);
-        judged.since = judged.since.or(created);
         // Without the subresource, the first write of a status is the creation.
         let operation =
             if target.status_subresource { Operation::Update } else { Operation::Create };

@@ -38,6 +38,7 @@ mod review;
 mod standing;
 mod status_write;
 mod transition;
+mod unproven;
 mod verdict;
 mod violation;
 
@@ -60,7 +61,8 @@ pub use rehearsal::{REHEARSED, Rehearsal};
 pub use review::{Found, PatchFailed, Review, review};
 pub use standing::Standing;
 pub use status_write::{StatusChange, StatusWrite, phase_names};
-pub use transition::newest_transition;
+pub use transition::since;
+pub use unproven::Unproven;
 pub use verdict::{Cause, Change, Finding, Verdict};
 
 /// Judges a subject by all policies that select it.

@@ -1,11 +1,12 @@
 //! What readers see of an object: its health, its kstatus result, and its standing under each policy.
 
+use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use super::{Health, Standing};
+use super::{Health, Standing, since};
 use crate::kstatus::{ComputeError, Fork, KStatus, compute};
 use crate::model::{Json, Subject};
-use crate::policy::PolicySet;
+use crate::policy::{Policy, PolicySet, built_in};
 
 /// An object as its readers see it.
 #[derive(Debug, Serialize)]
@@ -20,6 +21,9 @@ pub struct Reading<'p> {
     /// `{status, message, conditions}`, or `{error, message}`.
     #[serde(flatten, serialize_with = "result")]
     pub result: Result<KStatus, ComputeError>,
+    /// The newest transition time, otherwise the creation, in Unix seconds.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time")]
+    pub since: Option<i64>,
     /// Under the first policy that judges the object. Most objects have only one.
     #[serde(flatten, serialize_with = "standing")]
     judged: Option<PolicyStanding<'p>>,
@@ -50,14 +54,23 @@ impl<'p> Reading<'p> {
         now: i64,
         fork: Fork,
     ) -> Self {
-        let selected = subject.into_iter().flat_map(|subject| {
-            policies.select(subject).map(|(_, policy)| PolicyStanding {
+        let selected = subject.into_iter().flat_map(|subject| policies.select(subject));
+        let selected: Vec<&'p Policy> = selected.map(|(_, policy)| policy).collect();
+        let judged = subject.into_iter().flat_map(|subject| {
+            selected.iter().map(move |policy| PolicyStanding {
                 policy: &policy.name,
                 standing: Standing::of(policy, &subject.object, &subject.resource),
                 health: Health::of(&policy.convention, &subject.object, &subject.resource),
             })
         });
-        let judged: Vec<PolicyStanding<'p>> = selected.collect();
+        let judged: Vec<PolicyStanding<'p>> = judged.collect();
+        let since = subject.and_then(|subject| {
+            // Most conditions have this form.
+            let otherwise = if selected.is_empty() { built_in::convention("metav1") } else { None };
+            let conventions = selected.iter().map(|policy| &*policy.convention);
+            let conventions = conventions.chain(otherwise.as_deref());
+            since(conventions, &subject.object, &subject.resource.version, now)
+        });
         let result = compute(object, now, fork);
         let health = judged.iter().find_map(|judged| judged.health.clone());
         let has_convention = health.is_some();
@@ -66,7 +79,8 @@ impl<'p> Reading<'p> {
             Health::without_convention(object, &result, &why.unwrap_or_default())
         });
         let mut judged = judged.into_iter();
-        Self { health, has_convention, result, judged: judged.next(), others: judged.collect() }
+        let (first, others) = (judged.next(), judged.collect());
+        Self { health, has_convention, result, since, judged: first, others }
     }
 
     /// The standing of the object under each policy.
@@ -82,6 +96,12 @@ fn standing<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     judged.as_ref().and_then(|judged| judged.standing.as_ref()).serialize(serializer)
+}
+
+/// A time in RFC 3339.
+fn time<S: Serializer>(seconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map(|time| time.to_string()).serialize(serializer)
 }
 
 fn result<S: Serializer>(

@@ -3,10 +3,22 @@
 use crate::model::{GO_ZERO_TIME, Json, Object, parse_rfc3339};
 use crate::policy::convention::Convention;
 
+/// The newest transition time under these conventions, otherwise the creation, in Unix seconds.
+pub fn since<'c>(
+    conventions: impl IntoIterator<Item = &'c Convention>,
+    object: &Object<'_>,
+    version: &str,
+    now: i64,
+) -> Option<i64> {
+    let times = conventions.into_iter();
+    let newest = times.filter_map(|of| newest_transition(of, object, version, now)).max();
+    newest.or_else(|| parse_rfc3339(object.metadata.creation_timestamp.as_deref()?))
+}
+
 /// The newest transition time of the phase and of the conditions in all lists of the convention, in Unix
 /// seconds. Invalid and future times are ignored: with a future time, a disagreement would never
 /// persist.
-pub fn newest_transition(
+fn newest_transition(
     convention: &Convention,
     object: &Object<'_>,
     version: &str,

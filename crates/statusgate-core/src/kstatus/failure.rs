@@ -58,7 +58,12 @@ pub(crate) fn is_of_kubernetes(object: &Json<'_>) -> bool {
     let fields = Fields::new(object);
     let api_version = fields.text("apiVersion", "");
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    !version.is_empty() && GROUPS.contains(&group)
+    !version.is_empty() && is_group_of_kubernetes(group)
+}
+
+/// Whether a group is one of Kubernetes itself.
+pub fn is_group_of_kubernetes(group: &str) -> bool {
+    GROUPS.contains(&group)
 }
 
 /// A failure that kstatus does not report, and whether the controller tries again.

@@ -31,5 +31,6 @@ mod workloads;
 
 pub use compute::{Fork, compute};
 pub use error::ComputeError;
+pub use failure::is_group_of_kubernetes;
 pub(crate) use failure::{failure, is_of_kubernetes};
 pub use result::{KStatus, StandardCondition, Status};

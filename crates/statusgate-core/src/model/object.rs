@@ -87,6 +87,8 @@ pub struct Metadata<'a> {
     pub labels: Unread<'a>,
     /// `metadata.annotations`.
     pub annotations: Unread<'a>,
+    /// The text of `metadata.managedFields`: who wrote which fields, and when.
+    pub managed_fields: Option<&'a str>,
 }
 
 impl<'a> Object<'a> {
@@ -204,6 +206,7 @@ impl<'a> Metadata<'a> {
                 "deletionTimestamp" => metadata.deletion_timestamp = time(text(reader)?),
                 "labels" => metadata.labels.text = Some(reader.skip()?),
                 "annotations" => metadata.annotations.text = Some(reader.skip()?),
+                "managedFields" => metadata.managed_fields = Some(reader.skip()?),
                 _ => {
                     reader.skip()?;
                 }

@@ -2,7 +2,9 @@
 
 use std::iter;
 
-use textwrap::core::{Word, display_width};
+pub use textwrap::core::display_width;
+
+use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 use super::page::{Block, Page};
