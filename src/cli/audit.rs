@@ -22,7 +22,7 @@ use statusgate_cluster::audit::{
     AuditError, Findings, Plan, ReportApi, ReportCounts, Store, audit, json,
 };
 use statusgate_core::causes::with_causes;
-use statusgate_core::engine::Action;
+use statusgate_core::engine::{Action, HealthStatus};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::schema::minor_of;
 use statusgate_core::values;
@@ -31,8 +31,10 @@ use statusgate_core::values;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Judges each stored object as if its status were written for the first time, by an \
-                  unnamed user. Changes no object.\n\n\
-                  Exit code 0: no finding at or above --fail-on. 1: findings. 2: some objects could not \
+                  unnamed user. Changes no object. Without --policies, resources that the example policies \
+                  name and the cluster does not serve are left out without a note.\n\n\
+                  Exit code 0: no finding at or above --fail-on, and no object with a health of \
+                  --fail-on-health. 1: otherwise. 2: some objects could not \
                   be judged; the results of the others are printed. With --watch: 0 after SIGTERM."
 )]
 pub(super) struct Args {
@@ -57,6 +59,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "ACTION", ignore_case = true, default_value = "deny",
           value_parser = one_of(LIMITS, Action::label))]
     fail_on: Action,
+
+    /// A health of an object that causes exit code 1, too. May be repeated.
+    #[arg(long, value_name = "HEALTH", ignore_case = true,
+          value_parser = one_of(HealthStatus::WORST_FIRST, HealthStatus::name))]
+    fail_on_health: Vec<HealthStatus>,
 
     /// `table`: counts, and examples for each rule. `json`: one line per object, and one with the
     /// counts. `policyreport`: a List of wgpolicyk8s.io/v1alpha2 documents. `openreports`: a List of
@@ -170,7 +177,8 @@ async fn once(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
         errors.push(format!("{broken} objects could not be judged: {}", examples.join("; ")));
     }
     fail_with(errors.into_iter().map(anyhow::Error::msg))?;
-    let fails = findings.tally.worst().is_some_and(|worst| worst >= args.fail_on);
+    let fails = findings.tally.worst().is_some_and(|worst| worst >= args.fail_on)
+        || args.fail_on_health.iter().any(|health| findings.tally.has_health(*health));
     // A policy with the wrong statusSubresource judges nothing; this must not pass as clean.
     Ok(Outcome::of(fails || checks::has_problem(&survey.gaps)))
 }

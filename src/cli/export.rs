@@ -68,8 +68,9 @@ pub(super) struct HealthArgs {
     #[command(flatten)]
     policies: Policies,
 
-    /// CustomResourceDefinitions in a file, a folder, or `-` for standard input. May be repeated.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["Input", "from_cluster"])]
+    /// CustomResourceDefinitions in a file, a folder with its subfolders, or `-` for standard input. May be
+    /// repeated.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["paths", "files", "exclude", "from_cluster"])]
     crds: Vec<PathBuf>,
 
     /// Read the CustomResourceDefinitions of a cluster.

@@ -4,7 +4,7 @@ use super::connection::{Connection, Selection};
 use super::policies::Policies;
 use super::{checks, say};
 use statusgate_cluster::audit::Findings;
-use statusgate_cluster::{CheckResult, Cluster, Query, Target, precheck};
+use statusgate_cluster::{CheckResult, Cluster, Gap, Query, Target, precheck};
 use statusgate_core::causes::with_causes;
 use statusgate_core::policy::PolicySet;
 
@@ -35,7 +35,9 @@ impl SurveyArgs {
     /// Connects and finds the targets, for a person who watches stderr.
     pub(super) async fn print(&self, policies: &PolicySet) -> anyhow::Result<Survey> {
         let cluster = self.connection.open().await?;
-        let survey = Survey::of(cluster, policies, &self.selection, checks::complain).await?;
+        let given = !self.policies.paths.is_empty();
+        let survey =
+            Survey::of(cluster, policies, given, &self.selection, checks::complain).await?;
         if survey.targets.is_empty() {
             say("no resources are left to judge");
         }
@@ -45,14 +47,17 @@ impl SurveyArgs {
 
 impl Survey {
     /// Finds the targets. `report` receives the gaps before the selection is applied: they may be the reason
-    /// why it selects nothing.
+    /// why it selects nothing. `given`: whether the policies are those of the user. The example policies name
+    /// more than any cluster serves, which is no gap.
     pub(super) async fn of(
         cluster: Cluster,
         policies: &PolicySet,
+        given: bool,
         selection: &Selection,
         report: impl FnOnce(&[CheckResult]),
     ) -> anyhow::Result<Self> {
-        let found = cluster.targets(policies).await?;
+        let mut found = cluster.targets(policies).await?;
+        found.gaps.retain(|gap| given || !matches!(gap, Gap::NotServed { .. }));
         let gaps = precheck::gaps(&found);
         report(&gaps);
         let unavailable = found.unavailable().map(str::to_owned).collect();

@@ -160,6 +160,18 @@ async fn a_policy_with_a_wrong_subresource_is_reported_if_no_kind_remains() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_audit_fails_on_a_health() {
+    let server =
+        Server::start(Cluster { status: json!({"phase": "Failed"}), ..Cluster::default() }).await;
+    let health = async |words: &[&str]| server.run("audit", &["things"], words).await.code;
+    assert_eq!(health(&[]).await, Some(0));
+    assert_eq!(health(&["--fail-on-health=failed"]).await, Some(1));
+    assert_eq!(health(&["--fail-on-health=inProgress", "--fail-on-health=unknown"]).await, Some(0));
+    assert_eq!(health(&["--fail-on-health=unknown", "--fail-on-health=Failed"]).await, Some(1));
+    assert_eq!(health(&["--fail-on-health=broken"]).await, Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_without_the_selected_kinds_is_an_error() {
     let server = Server::start(Cluster::default()).await;
     for command in ["backfill", "audit"] {

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::command::{Ended, run};
+use crate::page_texts::root;
 
 const CRD: &str = "examples/write-a-convention/crd.yaml";
 const POLICIES: &str = "examples/write-a-convention/policies";
@@ -52,6 +53,25 @@ fn kinds_without_a_health_are_an_error() {
     let ended = export(&["Cargo.toml"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("Cargo.toml:1"), "{}", ended.err);
+}
+
+#[test]
+fn a_folder_of_definitions_may_have_subfolders() {
+    let folder = tempfile::tempdir().unwrap();
+    let below = folder.path().join("below");
+    fs::create_dir(&below).unwrap();
+    fs::copy(root().join(CRD), below.join("crd.yaml")).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let of_file = export(&["--crds", CRD, "--policies", POLICIES]);
+    for more in [&[][..], &["-R"]] {
+        let of_folder = export(&[&["--crds", path, "--policies", POLICIES], more].concat());
+        assert_eq!(
+            (of_folder.code, of_folder.out),
+            (of_file.code, of_file.out.clone()),
+            "{}",
+            of_folder.err
+        );
+    }
 }
 
 #[test]

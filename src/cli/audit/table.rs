@@ -63,7 +63,7 @@ fn write_rules(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
 }
 
 fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
-    let mut table = table::new(&["policy", "kind", "health", "phases", "conditions"]);
+    let mut table = table::new(&["policy", "kind", "phases", "conditions", "health"]);
     let filled: Vec<_> = rows.iter().filter(|row| row.objects > 0).collect();
     if filled.is_empty() {
         return Ok(());
@@ -82,12 +82,12 @@ fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
         table.add_row([
             row.policy.clone(),
             row.target.kind.clone(),
-            health(row),
             phases.collect::<Vec<_>>().join("\n"),
             conditions.collect::<Vec<_>>().join("\n"),
+            health(row),
         ]);
     }
-    writeln!(out, "\n{table}")
+    writeln!(out, "\n{}", table.unwrapped())
 }
 
 /// The number of objects by health; of those that are not current, one with its reason.

@@ -94,7 +94,8 @@ impl Watch<'_> {
         let plan = self.args.plan(Some(self.args.older_than.unwrap_or(LASTING)));
         let SurveyArgs { connection, selection, .. } = &self.args.on;
         let cluster = connection.open().await?;
-        let survey = Survey::of(cluster, &self.policies, selection, |found: &[CheckResult]| {
+        let given = !self.args.on.policies.paths.is_empty();
+        let survey = Survey::of(cluster, &self.policies, given, selection, |found| {
             log_gaps(&self.gaps, found);
             self.gaps = found.to_vec();
         })
@@ -196,10 +197,7 @@ fn gauges(
         gauge("objects", "Objects by their stored phase", |row| {
             row.phases.iter().map(|(phase, count)| (vec![("phase", &**phase)], *count)).collect()
         }),
-        gauge("health", "Objects by health", |row| {
-            let health = row.health.iter();
-            health.map(|(health, (count, _))| (vec![("health", health.name())], *count)).collect()
-        }),
+        gauge("health", "Objects by namespace and health", by_namespace),
         gauge("conditions", "Conditions by type and status", |row| {
             let conditions = row.conditions.iter().map(|((kind, status), count)| {
                 (vec![("type", &**kind), ("status", *status)], *count)
@@ -241,6 +239,15 @@ fn gauges(
     ]
 }
 
+fn by_namespace(row: &Row) -> Values<'_> {
+    let values = row.namespaces.iter().map(|((namespace, class), count)| {
+        let retried = if class.retried { "true" } else { "false" };
+        let namespace = ("namespace", namespace.as_str());
+        (vec![namespace, ("health", class.is.name()), ("retried", retried)], *count)
+    });
+    values.collect()
+}
+
 /// The reason of `/readyz` before the end of the first pass.
 const NO_PASS: &str = "the first pass has not finished";
 
@@ -249,8 +256,24 @@ const LASTING: Duration = Duration::from_secs(600);
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use statusgate_core::engine::{HealthClass, HealthStatus};
     use statusgate_server::telemetry::Scrape;
+
+    #[test]
+    fn health_is_exposed_by_namespace() {
+        let class = |is, retried| HealthClass { is, retried };
+        let namespaces = BTreeMap::from([
+            (("shop".to_owned(), class(HealthStatus::Failed, true)), 2),
+            (("shop".to_owned(), class(HealthStatus::Failed, false)), 1),
+        ]);
+        let row = Row { namespaces, ..Row::default() };
+        let shop = [("namespace", "shop"), ("health", "failed")];
+        let labels = |retried| [&shop[..], &[("retried", retried)]].concat();
+        assert_eq!(by_namespace(&row), [(labels("false"), 1), (labels("true"), 2)]);
+    }
 
     #[test]
     fn gaps_and_unjudged_objects_are_exposed_without_any_object() {

@@ -204,7 +204,8 @@ impl View {
     async fn of(args: &Args) -> anyhow::Result<Self> {
         let (cluster, in_use) = args.policies.open(&args.connection).await?;
         // The result has the gaps.
-        let survey = Survey::of(cluster, &in_use.policies, &args.selection, |_| {}).await?;
+        let given = !in_use.sources.is_empty();
+        let survey = Survey::of(cluster, &in_use.policies, given, &args.selection, |_| {}).await?;
         Ok(Self { survey, in_use })
     }
 

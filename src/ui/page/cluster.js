@@ -64,7 +64,7 @@ function prepared({ summary, objects, ...rest }) {
     object.resource = resources.get(`${object.apiVersion} ${object.kind}`);
     object.path = object.namespace ? `${object.namespace}/${object.name}` : object.name;
     object.phase ??= "(none)";
-    object.worst = object.error ? "not judged" : object.worst?.toLowerCase() ?? "none";
+    object.worst = object.unjudged ? "not judged" : object.worst?.toLowerCase() ?? "none";
     object.rank = FINDINGS.indexOf(object.worst);
     object.time = Date.parse(object.since) || Infinity;
   }

@@ -19,7 +19,7 @@ export async function visit(element, [resource, namespace, name]) {
     el("p", { class: "path" }, el("a", { href: "#/cluster" }, "Cluster"), ` / ${resource}`),
     el("h1", {}, path),
     pages(),
-    line.error && el("p", { class: "error" }, line.error),
+    line.unjudged && el("p", { class: "error" }, line.unjudged),
     el("p", {}, line.health && badge(line.retried ? `${line.health} (retried)` : line.health, line.health), ` ${line.healthReason ?? ""}`),
     table(["kind", "phase", "since", "policies", "generation", "created", "uid"], [[
       `${line.kind} ${line.apiVersion}`, line.phase, line.since && `${line.since} (${age(line.since)})`, line.policies.join(", "),

@@ -43,7 +43,7 @@ pub fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Val
         line["since"] = since.to_string().into();
     }
     if let Some(reason) = &judged.broken {
-        line["error"] = reason.as_str().into();
+        line["unjudged"] = reason.as_str().into();
     }
     line
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Target;
 use super::{Judged, State};
-use statusgate_core::engine::{Action, HealthStatus};
+use statusgate_core::engine::{Action, HealthClass, HealthStatus};
 use statusgate_core::policy::PolicySet;
 
 /// The counts of an audit.
@@ -45,6 +45,8 @@ pub struct Row {
     pub backfill: u64,
     /// Objects by health, and one of them with the reason.
     pub health: BTreeMap<HealthStatus, (u64, Reason)>,
+    /// Objects by namespace and health.
+    pub namespaces: BTreeMap<(String, HealthClass), u64>,
     /// Objects by phase; `(none)` without one.
     pub phases: BTreeMap<String, u64>,
     /// Conditions by type and status.
@@ -114,6 +116,11 @@ impl Tally {
         self.found.keys().max().copied()
     }
 
+    /// Whether an object has this health.
+    pub fn has_health(&self, health: HealthStatus) -> bool {
+        self.rows.values().any(|row| row.health.contains_key(&health))
+    }
+
     /// Counts an object of the target at `index`.
     pub(super) fn add(&mut self, index: usize, judged: &Judged<'_>) {
         if let Some(reason) = &judged.broken {
@@ -170,10 +177,13 @@ impl Row {
             (0, Reason { path: judged.path(), reason: state.health.reason.clone() })
         });
         health.0 += 1;
-        count(&mut self.phases, state.phase.as_deref().unwrap_or("(none)").to_owned(), other);
+        let key = (judged.metadata.namespace.to_string(), state.health.class);
+        count(&mut self.namespaces, key, MAX_NAMESPACES, |(name, class)| (other(name), class));
+        let phase = state.phase.as_deref().unwrap_or("(none)").to_owned();
+        count(&mut self.phases, phase, MAX_KEYS, other);
         for (kind, status) in &state.conditions {
             let key = (kind.to_string(), *status);
-            count(&mut self.conditions, key, |(kind, status)| (other(kind), status));
+            count(&mut self.conditions, key, MAX_KEYS, |(kind, status)| (other(kind), status));
         }
         let mut counted: BTreeSet<(&str, Action)> = BTreeSet::new();
         for found in &state.findings {
@@ -191,8 +201,8 @@ impl Row {
 }
 
 /// Counts a key, or `other` if there are too many keys.
-fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, other: impl FnOnce(K) -> K) {
-    let key = if counts.len() < MAX_KEYS || counts.contains_key(&key) { key } else { other(key) };
+fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, most: usize, other: impl FnOnce(K) -> K) {
+    let key = if counts.len() < most || counts.contains_key(&key) { key } else { other(key) };
     *counts.entry(key).or_default() += 1;
 }
 
@@ -203,6 +213,9 @@ fn other(_: String) -> String {
 /// Stored values are not bounded: a time in a phase would create a count, and a metric, per object.
 /// The largest convention needs a third of this.
 const MAX_KEYS: usize = 100;
+
+/// The same for namespaces, each with a few healths. Each is a metric.
+const MAX_NAMESPACES: usize = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -285,6 +298,21 @@ mod tests {
         assert!(row.phases.len() <= MAX_KEYS + 1, "{}", row.phases.len());
         assert_eq!(row.phases.values().sum::<u64>(), 1000);
         assert_eq!(row.phases["(other)"], 900);
+    }
+
+    #[test]
+    fn objects_are_counted_by_namespace_up_to_a_limit() {
+        let mut tally = tally(&["foos"]);
+        for number in 0..2 * MAX_NAMESPACES {
+            let mut judged = judged("Ready", &[]);
+            judged.metadata.namespace = format!("team-{number}").into();
+            tally.add(0, &judged);
+        }
+        let row = tally.worst_first()[0];
+        let count = |name: &str| row.namespaces[&(name.to_owned(), health().class)];
+        assert_eq!((row.namespaces.len(), count("team-7")), (MAX_NAMESPACES + 1, 1));
+        assert_eq!(count("(other)"), MAX_NAMESPACES as u64);
+        assert!(tally.has_health(HealthStatus::Current) && !tally.has_health(HealthStatus::Failed));
     }
 
     #[test]

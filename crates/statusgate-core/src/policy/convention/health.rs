@@ -27,7 +27,7 @@ pub struct Health {
 }
 
 /// A health, and whether the controller tries again after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct HealthClass {
     /// The health.
     #[serde(rename = "health")]
