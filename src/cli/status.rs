@@ -290,4 +290,4 @@ fn tree<'j>(text: &'j str, identity: &'j Identity) -> Result<Json<'j>, serde_jso
 }
 
 /// Each record has about a kilobyte.
-const MAX_OBJECTS: usize = 50_000;
+const MAX_OBJECTS: usize = 20_000;

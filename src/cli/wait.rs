@@ -28,8 +28,9 @@ use statusgate_server::files;
 /// The arguments of `wait`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Health is that of the first policy with a convention that defines it, otherwise the \
-                  kstatus result. Prints each change of health and reason on stderr, and each object \
+    after_help = "Health is that of the first policy with a convention that defines it. Without one, a \
+                  custom resource is at best unknown: name its --convention; other kinds have their kstatus \
+                  result. Prints each change of health and reason on stderr, and each object \
                   that has the health on stdout. An object that does not exist is waited for. Ends early if \
                   an object has failed and its controller does not retry, or was deleted. Needs the \
                   permission to get the objects; with --selector, --all or --all-namespaces also to list \
@@ -342,8 +343,14 @@ impl Waiting {
     fn health(&mut self, text: &str, judging: &Judging, args: &Args) -> anyhow::Result<Health> {
         let now = time::clock();
         let found = self.target.health(&judging.policies, judging.otherwise.as_deref(), text, now);
-        let (health, unproven) = found.with_context(|| format!("invalid object {self}"))?;
+        let (mut health, unproven) = found.with_context(|| format!("invalid object {self}"))?;
         let is = health.class.is;
+        if is == HealthStatus::Unknown
+            && self.target.policies.is_empty()
+            && judging.otherwise.is_none()
+        {
+            health.reason.push_str("; --convention NAME chooses a convention");
+        }
         let counts = args.wanted.contains(&is) || args.is_end(health.class);
         let settles = counts && is != HealthStatus::Terminating && !args.settle.is_zero();
         let Some(unproven) = unproven.filter(|_| settles) else { return Ok(health) };

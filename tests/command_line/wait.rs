@@ -240,6 +240,10 @@ async fn a_convention_judges_what_no_policy_selects() {
     let script: &[(&str, &[Value])] = &[("a", &[ready])];
     let wait =
         async |more: &[&str]| wait(script, &[&["things/a", "--timeout=0s"], more].concat()).await;
+    let waited = wait(&[]).await;
+    let state = "timed out: things.vshn.appcat.vshn.io/a is unknown: no policy selects \
+                 things.vshn.appcat.vshn.io; --convention NAME chooses a convention\n";
+    assert!(waited.code == Some(1) && waited.err.ends_with(state), "{}", waited.text());
     let waited = wait(&["--convention=appcat"]).await;
     let state = "things.vshn.appcat.vshn.io/a is failed: phase Failed\n";
     assert_eq!((waited.code, waited.err.as_str()), (Some(1), state));
