@@ -30,8 +30,8 @@ fn object(name: &str, response: &Value) -> Value {
     let status = if response["metadata"].is_null() { response } else { &response["status"] };
     let mut object = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "VSHNRedis",
         "metadata": {"name": name, "namespace": "n"}, "status": status});
-    for member in ["generation", "managedFields"] {
-        object["metadata"][member] = response["metadata"][member].clone();
+    if let Some(metadata) = response["metadata"].as_object() {
+        object["metadata"].as_object_mut().unwrap().extend(metadata.clone());
     }
     object
 }
@@ -169,7 +169,7 @@ async fn a_status_that_may_be_about_an_older_spec_counts_after_a_while() {
                 format!("{change}vshnredis.vshn.appcat.vshn.io/cache is failed: phase Failed\n"),
             ),
         };
-        let settled = wait_for(&[unproven.clone()], &["--settle=2s"]).await;
+        let settled = wait_for(std::slice::from_ref(&unproven), &["--settle=2s"]).await;
         assert_eq!(settled, ended(code, out, &err));
         // A newer status counts at once, and so does one that is old enough.
         let err = err.replace(&change, "");

@@ -44,8 +44,10 @@ fn wait_ends_when_the_object_is_current_or_has_failed() {
         let of_kubernetes = run("wait", &kubeconfig, &["ns", "default", "kube-system"]);
         let lines = "namespaces/default is current\nnamespaces/kube-system is current\n";
         assert_eq!((of_kubernetes.code, &*of_kubernetes.out), (Some(0), lines));
-        let missing = run("wait", &kubeconfig, &["Gadget.test.statusgate.dev/missing"]);
-        let line = "gadgets.test.statusgate.dev/missing does not exist\n";
+        let missing = ["Gadget.v1.test.statusgate.dev/missing", "--timeout=0s"];
+        let missing = run("wait", &kubeconfig, &missing);
+        let line = "gadgets/missing: does not exist\n\
+                    timed out: gadgets.test.statusgate.dev/missing does not exist\n";
         assert_eq!((missing.code, &*missing.err), (Some(1), line));
     });
 }
