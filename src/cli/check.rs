@@ -25,7 +25,9 @@ use statusgate_core::model::Writer;
 use statusgate_core::policy::{Diagnostics, PolicySet};
 use statusgate_core::request::{Request, writer};
 use statusgate_core::schema::minor_of;
-use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
+use statusgate_core::source::{
+    Diagnostic, Manifest, Manifests, Members, ObjectKey, Record, Stored,
+};
 use statusgate_server::files;
 
 /// The arguments of `check`.
@@ -212,6 +214,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let is_sequence = args.sequence || manifests.iter().any(|manifest| manifest.record.is_some());
     let counts_stored = is_sequence || !args.old.is_empty();
     let (policies, plurals) = (&policies, &plurals);
+    let old = Stored::new(old, args.sequence);
     let mut bench = Bench { args, policies, plurals, old, stored: 0, now, mistakes };
     let mut objects = Vec::with_capacity(manifests.iter().len());
     let mut doubts = BTreeSet::new();
@@ -268,22 +271,19 @@ struct Bench<'d> {
     args: &'d Args,
     policies: &'d PolicySet,
     plurals: &'d Plurals,
-    old: HashMap<Key<'d>, Manifest<'d>>,
+    old: Stored<'d>,
     /// The objects with a stored object.
     stored: usize,
     now: Timestamp,
     mistakes: Vec<Diagnostic>,
 }
 
-/// Group, kind, namespace and name. Without the version: all versions show the same object.
-type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
-
 impl<'d> Bench<'d> {
     /// The result for one object. `None` for an object that the engine rejects, and for the recorded write
     /// of something else than a status, unless a policy selects it.
     fn judge(&mut self, manifest: &Manifest<'d>) -> Option<Judged> {
         let Args { user, groups, no_mutate, .. } = self.args;
-        let old = self.stored_object(manifest);
+        let old = self.old.of(manifest);
         let recorded = manifest.record.and_then(Record::request);
         let request = Request {
             identity: manifest.identity,
@@ -330,23 +330,6 @@ impl<'d> Bench<'d> {
         let mut findings: Vec<_> = findings.collect();
         findings.sort_by_key(|Located { place, .. }| (place.line, place.column));
         Some(Judged { entry, findings, patch })
-    }
-
-    /// The stored object of a write. The written one is that of the next write.
-    fn stored_object(&mut self, manifest: &Manifest<'d>) -> Option<Manifest<'d>> {
-        if let Some(Record::Review(_)) = manifest.record {
-            return manifest.old();
-        }
-        let in_sequence = manifest.record.is_some_and(Record::is_in_sequence);
-        if !self.args.sequence && !in_sequence {
-            return self.old.get(&key(manifest)).copied();
-        }
-        // An object that was deleted and created again is another one.
-        let known = self.old.insert(key(manifest), *manifest);
-        known.filter(|old| match (uid(old), uid(manifest)) {
-            (Some(old), Some(new)) => old == new,
-            _ => true,
-        })
     }
 
     /// A status write without its object.
@@ -399,24 +382,15 @@ fn status<'m>(manifest: &Manifest<'m>) -> Option<&'m str> {
     Members::parse(manifest.text)?.get("status")
 }
 
-fn uid<'m>(manifest: &Manifest<'m>) -> Option<&'m str> {
-    Members::parse(Members::parse(manifest.text)?.get("metadata")?)?.get("uid")
-}
-
-fn key<'m>(manifest: &Manifest<'m>) -> Key<'m> {
-    let identity = manifest.identity;
-    (identity.group(), &identity.kind, &identity.namespace, &identity.name)
-}
-
 /// The old objects, and those of them that are useless: a key that is taken, or that no new object has.
 fn by_key<'m>(
     old: &'m Manifests<'_>,
     new: &Manifests<'_>,
-) -> (HashMap<Key<'m>, Manifest<'m>>, Vec<Diagnostic>) {
-    let wanted: HashSet<Key<'_>> = new.iter().map(|manifest| key(&manifest)).collect();
+) -> (HashMap<ObjectKey<'m>, Manifest<'m>>, Vec<Diagnostic>) {
+    let wanted: HashSet<ObjectKey<'_>> = new.iter().map(|manifest| manifest.key()).collect();
     let (mut all, mut mistakes) = (HashMap::new(), Vec::new());
     for manifest in old.iter() {
-        let key = key(&manifest);
+        let key = manifest.key();
         if !wanted.contains(&key) {
             let message = "no new object has the group, kind, namespace and name of this old one";
             mistakes.push(manifest.mistake("", message.to_owned()));

@@ -35,6 +35,7 @@ mod objects;
 mod place;
 mod problems;
 mod record;
+mod stored;
 mod text;
 pub mod tree;
 
@@ -46,4 +47,5 @@ pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
 pub use place::{Place, one_line};
 pub use record::{Record, RecordedRequest};
+pub use stored::{ObjectKey, Stored};
 pub use text::{STDIN, Source};
