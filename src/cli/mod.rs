@@ -13,6 +13,7 @@ mod checks;
 mod completions;
 mod connection;
 mod doctor;
+mod draft;
 mod entry;
 mod explain;
 mod export;
@@ -125,6 +126,8 @@ commands! {
     Check(check),
     /// Record and judge the status writes of a running cluster, without changing them.
     Record(record),
+    /// Draft a convention and its policy from recorded status writes.
+    Draft(draft),
     /// Run the unit tests of policies.
     Test(test),
     /// List conventions, or explain one (page, truth table, phase graph) or one rule (with examples).

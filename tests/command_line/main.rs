@@ -23,6 +23,7 @@ mod chart;
 mod check;
 mod commands_agree;
 mod crds;
+mod draft;
 mod explain;
 mod export;
 mod health_checks;

@@ -44,6 +44,26 @@ fn a_text_without_an_object_to_judge_is_a_mistake() {
 }
 
 #[test]
+fn pasted_recordings_become_a_draft_that_judges_their_last_write() {
+    let writes = fs::read_to_string("examples/write-a-convention/writes.jsonl").unwrap();
+    let answer = call("draft", &json!({"writes": writes}));
+    let draft = &answer["drafts"][0];
+    assert_eq!(
+        (&draft["resource"], &draft["base"]),
+        (&"qdrantclusters.qdrant.io".into(), &"metav1".into())
+    );
+    let played = judge(
+        json!({"documents": draft["document"], "object": draft["object"], "old": draft["old"]}),
+    );
+    assert_eq!(played["judged"]["policies"], json!(["qdrantclusters-qdrant-io"]), "{played:#}");
+    assert_eq!(played["judged"]["findings"], json!([]));
+    let empty = call("draft", &json!({"writes": ""}));
+    assert_eq!(empty["error"], "no write has a status: nothing to draft from");
+    let broken = call("draft", &json!({"writes": "a: ["}));
+    assert_eq!(broken["mistakes"][0]["line"], 1, "{broken:#}");
+}
+
+#[test]
 fn a_denied_write_has_places_and_what_kubectl_prints() {
     let judged = &judge(json!({"object": CONTRADICTED}))["judged"];
     assert_eq!(judged["policies"], json!(["appcat"]));

@@ -56,6 +56,7 @@ export async function visit(element, _path, query) {
     conventions.map(({ name, rules }) => el("optgroup", { label: name }, rules.flatMap((rule) => [
       el("option", { value: rule }, `violates ${rule}`),
     ]))));
+  const recorded = el("textarea", { id: "recorded", rows: "6", spellcheck: "false", "aria-label": "Recorded writes" });
   const result = el("div", { class: "result" });
   // Readers of the screen announce this line, not all of the result.
   const said = el("p", { class: "hidden", role: "status" });
@@ -140,6 +141,20 @@ export async function visit(element, _path, query) {
       return answer.mistakes.length ? mistakes(answer.mistakes) : reports.map(report);
     });
   }
+  async function draft() {
+    await action(async () => {
+      const { drafts, mistakes: found } = await call("draft", { writes: recorded.value });
+      if (!drafts) return mistakes(found);
+      return drafts.map(({ resource, base, document, object, old }) => el("section", {},
+        el("h2", {}, `Draft for ${resource}, which extends ${base}`),
+        el("p", {}, el("button", { type: "button", onclick: () => play({ documents: document, object, old }) }, "Judge the last write by it")),
+        el("pre", { tabindex: "0" }, document)));
+    });
+  }
+  function play(state) {
+    set(state);
+    judge();
+  }
   async function action(of) {
     show(more, el("p", { class: "quiet" }, "…"));
     show(more, await of().catch((error) => el("p", { class: "error" }, error.message)));
@@ -162,7 +177,11 @@ export async function visit(element, _path, query) {
             field("user", "User", inputs.user), field("groups", "Groups", inputs.groups),
             field("plural", "Resource (plural)", inputs.plural), field("now", "Time", inputs.now))),
         folded("Policies and conventions", Boolean(state.documents), editors.documents.element,
-          el("p", {}, el("button", { type: "button", onclick: lint }, "Check the documents")))),
+          el("p", {}, el("button", { type: "button", onclick: lint }, "Check the documents"))),
+        folded("Draft from recorded writes", false,
+          el("p", { class: "quiet" }, "Paste lines of `statusgate record`, an audit log, a watch or a list. What was recorded becomes a rule, also if it is a bug."),
+          recorded,
+          el("p", {}, el("button", { type: "button", id: "draft", onclick: draft }, "Draft a convention")))),
       el("div", { class: "outcome" }, said, result,
         el("p", {}, el("button", { type: "button", id: "case", onclick: testCase }, "Make a test case")), more)));
   await judge();

@@ -193,7 +193,7 @@ pub(crate) fn of_element(element: Option<&str>, rule: &str) -> String {
 
 /// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
 /// `ack-terminal`.
-pub(crate) fn kebab(name: &str) -> String {
+pub fn kebab(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut id = String::with_capacity(name.len() + 4);
     for (index, letter) in letters.iter().enumerate() {

@@ -25,6 +25,7 @@ pub use crate::model::Id;
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use cel::CelRule;
 pub use claims::Conflict;
+pub use checks::kebab;
 pub use claims::overlap;
 pub use defined::{Defined, DefinedVersions};
 pub use document::Policy;

@@ -6,6 +6,7 @@
 
 mod case;
 mod documents;
+mod draft;
 mod judge;
 mod kubectl;
 
@@ -31,6 +32,7 @@ use statusgate_core::source::tree::did_you_mean;
 /// | `judge` | `documents`, `convention`, `object`, `old`, `user`, `groups`, `plural`, `now` | the responses of both webhooks, and what readers see |
 /// | `case` | as `judge` | the write as a test case |
 /// | `lint` | `documents` | the faults and notes of each document |
+/// | `draft` | `writes`, `sequence` | a draft for each recorded resource, with its last write |
 /// | `schema` | `kind` | the JSON Schema of `StatusPolicy` or `StatusConvention` |
 /// | [`OF_CLUSTER`] | | an error: only `statusgate ui` knows a cluster |
 pub fn call(name: &str, request: &[u8]) -> Vec<u8> {
@@ -42,6 +44,7 @@ pub fn call(name: &str, request: &[u8]) -> Vec<u8> {
         "judge" => read(request).and_then(|write| judge::answer(&write)),
         "case" => read(request).and_then(|write| case::answer(&write)),
         "lint" => read(request).and_then(|request| remarks(&request)),
+        "draft" => read(request).and_then(|recorded| draft::answer(&recorded)),
         "schema" => read(request).map(|OfKind { kind }| kind.json_schema()),
         _ if OF_CLUSTER.contains(&name) => Err(Failure::from(NO_CLUSTER.to_owned())),
         _ => Err(Failure::from(format!("unknown call \"{name}\""))),

@@ -1,0 +1,147 @@
+//! The convention that a draft extends.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use statusgate_core::documents::PolicySpec;
+use statusgate_core::engine::{self, Action, Found};
+use statusgate_core::language::{AnyWord, ConditionOf};
+use statusgate_core::policy::convention::{ConditionList, Convention};
+use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+
+use super::CONDITIONS;
+use super::facts::Facts;
+use super::recording::Recording;
+
+/// A convention with the documents that define it. None, if /status/conditions is no list of conditions.
+#[derive(Default)]
+pub(crate) struct Base<'a> {
+    pub(crate) convention: Option<Arc<Convention>>,
+    pub(crate) sources: &'a [Source],
+    /// The rules that fire for the recording, and those of them that warn or deny.
+    fired: BTreeSet<String>,
+    warned: BTreeSet<String>,
+}
+
+/// The built-in conventions that describe conditions of any resource, the one with the fewest rules of its own first.
+const GENERAL: [&str; 2] = ["metav1", "knative"];
+
+impl<'a> Base<'a> {
+    /// # Errors
+    /// Mistakes in the documents, or an unknown name.
+    pub(crate) fn named(
+        name: &str,
+        sources: &'a [Source],
+        recording: &Recording<'_>,
+    ) -> Result<Self, Diagnostics> {
+        let mut spec = PolicySpec::for_everything(name);
+        for selected in &mut spec.resources {
+            selected.status_subresource = recording.has_subresource;
+        }
+        let policies = PolicySet::compile(sources)?;
+        let convention = policies.conventions().get(name).map(Arc::clone);
+        let policies = policies.with_policy("all", &spec)?;
+        let (mut fired, mut warned) = (BTreeSet::new(), BTreeSet::new());
+        for found in judge(recording, &policies).flat_map(|(_, found)| found) {
+            if found.action != Action::Audit {
+                warned.insert(found.rule.clone());
+            }
+            fired.insert(found.rule);
+        }
+        Ok(Self { convention, sources, fired, warned })
+    }
+
+    /// The general convention of which the fewest rules warn about the recording, if it has one of its types.
+    pub(crate) fn best(recording: &Recording<'_>, facts: &Facts) -> Result<Self, Diagnostics> {
+        let mut best = Self::default();
+        if facts.histories.get(CONDITIONS).is_some() {
+            return Ok(best);
+        }
+        for name in GENERAL {
+            let base = Self::named(name, &[], recording)?;
+            let fewer = base.warned.len() < best.warned.len() && base.has_type_of(facts);
+            if best.convention.is_none() || fewer {
+                best = base;
+            }
+        }
+        Ok(best)
+    }
+
+    fn has_type_of(&self, facts: &Facts) -> bool {
+        self.lists().flat_map(|list| list.types.keys()).any(|name| facts.has_type(name))
+    }
+
+    /// Whether a rule of this name fires for the recording.
+    pub(crate) fn has_fired(&self, rule: &str) -> bool {
+        self.fired.contains(&format!("{}/{rule}", self.name()))
+    }
+
+    /// The rules that never fire.
+    pub(crate) fn silent(&self) -> Vec<String> {
+        let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
+        let silent = declared.filter(|(id, _)| !self.fired.contains(id.as_str()));
+        silent.map(|(id, _)| id.to_string()).collect()
+    }
+
+    /// Its rules, also those of health, that ask for a condition of a type that is none of these. They cannot be inherited by
+    /// a convention that accepts no other types.
+    pub(crate) fn rules_about_others(&self, types: &[&str]) -> Vec<String> {
+        let Some(convention) = &self.convention else { return Vec::new() };
+        let health = convention.health.iter().flat_map(|health| &health.rules);
+        let health = health.filter_map(|rule| Some((rule.name.to_string(), rule.when.as_ref()?)));
+        let rules = convention.rules.iter().map(|rule| {
+            let name = rule.rule.split_once('/').map_or(&*rule.rule, |(_, name)| name);
+            (name.to_owned(), &rule.when)
+        });
+        let about_others = health.chain(rules).filter(|(_, when)| {
+            when.questions().into_iter().any(|word| match word {
+                AnyWord::Condition(word) => match &word.of {
+                    ConditionOf::Condition(name) | ConditionOf::OldCondition(name) => {
+                        !types.contains(&name.as_str())
+                            && self.lists().all(|list| list.find(name).is_none())
+                    }
+                },
+                _ => false,
+            })
+        });
+        about_others.map(|(name, _)| name).collect()
+    }
+
+    /// Empty without a convention.
+    pub(crate) fn name(&self) -> &str {
+        self.convention.as_ref().map_or("", |convention| &convention.name)
+    }
+
+    pub(crate) fn has_phase(&self) -> bool {
+        self.convention.as_ref().is_some_and(|convention| convention.phase.is_some())
+    }
+
+    /// Its lists.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &ConditionList> + Clone {
+        let lists = self.convention.iter().flat_map(|convention| &convention.conditions);
+        lists.map(AsRef::as_ref)
+    }
+
+    /// Its list at a path.
+    pub(crate) fn list(&self, path: &str) -> Option<&ConditionList> {
+        self.lists().find(|list| list.path.to_string() == path)
+    }
+
+    /// Whether it has a rule of this name.
+    pub(crate) fn declares(&self, rule: &str) -> bool {
+        let id = format!("{}/{rule}", self.name());
+        self.convention.as_ref().is_some_and(|convention| convention.declared.get(&id).is_some())
+    }
+}
+
+/// The findings of each write, as the validating webhook alone reports them, with the index of the write's object.
+pub(crate) fn judge<'r>(
+    recording: &'r Recording<'_>,
+    policies: &'r PolicySet,
+) -> impl Iterator<Item = (u32, Vec<Found>)> + 'r {
+    recording.writes.iter().filter_map(move |write| {
+        let subject = recording.subject(write, policies)?;
+        let review = engine::review(policies, subject, false, write.time()).ok()?;
+        Some((write.object, review.findings))
+    })
+}

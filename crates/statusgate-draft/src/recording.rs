@@ -1,0 +1,167 @@
+//! The writes of one resource.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use jiff::Timestamp;
+use statusgate_core::model::{Json, Object, Subject, Writer};
+use statusgate_core::policy::PolicySet;
+use statusgate_core::request::{Request, Served};
+use statusgate_core::source::{Identity, Manifest, Manifests, ObjectKey, RecordedRequest, Stored};
+
+/// The writes of a resource that count. Time and memory of a draft are proportional to them.
+pub const MAX_WRITES: usize = 20_000;
+
+/// The writes of one object that count: the first ones. More of one object prove nothing more.
+pub const MAX_WRITES_OF_OBJECT: usize = 500;
+
+/// The recorded writes of one resource, the writes of each object one after the other.
+#[derive(Debug, Default)]
+pub struct Recording<'m> {
+    /// The API group.
+    pub group: String,
+    /// The plural.
+    pub plural: String,
+    /// The kind.
+    pub kind: String,
+    /// The API versions that were written.
+    pub versions: BTreeSet<String>,
+    /// Whether the status is written through `/status`.
+    pub has_subresource: bool,
+    /// How many objects were written.
+    pub objects: u32,
+    /// The writes that were left out because of a bound.
+    pub left_out: usize,
+    pub(crate) writes: Vec<Write<'m>>,
+    /// The index of each object, and its writes.
+    known: HashMap<(ObjectKey<'m>, Option<&'m str>), (u32, usize)>,
+}
+
+/// One write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write<'m> {
+    /// The index of the object.
+    pub(crate) object: u32,
+    identity: &'m Identity,
+    text: &'m str,
+    old: Option<&'m str>,
+    recorded: Option<&'m RecordedRequest>,
+}
+
+impl<'m> Recording<'m> {
+    /// The recordings in some manifests, by group and plural. `served`: how a cluster serves a kind, for manifests that do
+    /// not record a request. In a sequence, each object is the stored one of the next.
+    pub fn all(
+        manifests: &'m Manifests<'_>,
+        is_sequence: bool,
+        served: impl Fn(&Identity) -> Served,
+    ) -> Vec<Self> {
+        let mut stored = Stored::new(HashMap::new(), is_sequence);
+        let mut all: BTreeMap<(String, String), Self> = BTreeMap::new();
+        for manifest in manifests.iter() {
+            let old = stored.of(&manifest);
+            let request = manifest.record.and_then(|record| record.request());
+            let (plural, has_subresource) = match request {
+                Some(request) if !matches!(&*request.subresource, "status" | "") => continue,
+                Some(request) => {
+                    (request.resource.resource.to_string(), request.subresource == "status")
+                }
+                None => {
+                    let served = served(manifest.identity);
+                    (served.plural, served.has_status.unwrap_or(true))
+                }
+            };
+            let group = manifest.identity.group().to_owned();
+            let of = all.entry((group.clone(), plural.clone())).or_default();
+            (of.group, of.plural) = (group, plural);
+            of.add(&manifest, old, request, has_subresource);
+        }
+        let mut recordings: Vec<Self> = all.into_values().filter(|of| !of.is_empty()).collect();
+        for recording in &mut recordings {
+            recording.writes.sort_by_key(|write| write.object);
+        }
+        recordings
+    }
+
+    fn add(
+        &mut self,
+        manifest: &Manifest<'m>,
+        old: Option<Manifest<'m>>,
+        recorded: Option<&'m RecordedRequest>,
+        has_subresource: bool,
+    ) {
+        let status = |text| Object::parse(text).ok()?.status;
+        let Some(written) = status(manifest.text).filter(|status| !status.is_empty()) else {
+            return;
+        };
+        // A write of the main resource that changes the rest of the object.
+        if old.and_then(|old| status(old.text)).is_some_and(|old| old == written) {
+            return;
+        }
+        let key = (manifest.key(), manifest.uid());
+        let (object, count) = self.known.entry(key).or_insert((self.objects, 0));
+        *count += 1;
+        if *count > MAX_WRITES_OF_OBJECT || self.writes.len() == MAX_WRITES {
+            self.left_out += 1;
+            return;
+        }
+        self.objects = self.objects.max(*object + 1);
+        self.kind.clone_from(&manifest.identity.kind);
+        self.versions.insert(manifest.identity.version().to_owned());
+        self.has_subresource |= has_subresource;
+        let (identity, text) = (manifest.identity, manifest.text);
+        let old = old.map(|old| old.text);
+        self.writes.push(Write { object: *object, identity, text, old, recorded });
+    }
+
+    /// `PLURAL.GROUP`, as the definition of the resource is named.
+    pub fn name(&self) -> String {
+        let dot = if self.group.is_empty() { "" } else { "." };
+        format!("{}{dot}{}", self.plural, self.group)
+    }
+
+    /// How many writes count.
+    pub const fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Whether no write counts.
+    pub const fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// The object and the stored object of the last write of the last object, as JSON texts.
+    pub fn last(&self) -> Option<(&'m str, &'m str)> {
+        self.writes.last().map(|write| (write.text, write.old.unwrap_or_default()))
+    }
+
+    /// A write as policies judge it.
+    pub(crate) fn subject(&self, write: &Write<'m>, policies: &PolicySet) -> Option<Subject<'m>> {
+        let served = Served { plural: self.plural.clone(), has_status: Some(self.has_subresource) };
+        let Write { identity, text: object, old, recorded, .. } = *write;
+        let request = Request { identity, object, old, writer: Writer::default(), recorded };
+        request.subject(policies, served).ok()
+    }
+}
+
+impl<'m> Write<'m> {
+    /// The time of the write. Without one, no stored time lies before it.
+    pub(crate) fn time(&self) -> Timestamp {
+        let time = self.recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
+        time.unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether the time of the write is known.
+    pub(crate) fn has_time(&self) -> bool {
+        self.time() != Timestamp::MAX
+    }
+
+    /// The written object.
+    pub(crate) fn read(&self) -> Option<Object<'m>> {
+        Object::parse(self.text).ok()
+    }
+
+    /// The stored status.
+    pub(crate) fn stored_status(&self) -> Option<Json<'m>> {
+        Object::parse(self.old?).ok()?.status
+    }
+}

@@ -1,0 +1,85 @@
+//! Values as YAML in flow style, and recorded values for people.
+
+use serde_json::Value;
+use statusgate_core::source::one_line;
+
+/// The characters of a value in a comment or a question.
+const MAX_SHOWN: usize = 60;
+
+/// What YAML does not read as a string.
+const NO_STRINGS: [&str; 11] =
+    ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
+
+/// The keys that people read first, and last. The others are between them.
+const FIRST: [&str; 7] = ["id", "path", "phase", "condition", "oldField", "field", "member"];
+const LAST: [&str; 2] = ["action", "message"];
+
+/// A value on one line.
+pub(crate) fn flow(value: &Value) -> String {
+    match value {
+        Value::String(text) => scalar(text),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(members) => {
+            let mut members: Vec<(&String, &Value)> = members.iter().collect();
+            members.sort_by_key(|(name, _)| {
+                let first = FIRST.iter().position(|known| known == name);
+                (first.unwrap_or(FIRST.len()), LAST.iter().position(|known| known == name))
+            });
+            let members =
+                members.iter().map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A string: plain if it can only mean this string, otherwise in double quotes and ASCII. YAML rejects some characters that
+/// JSON accepts.
+pub(crate) fn scalar(text: &str) -> String {
+    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "/_.*~-".contains(letter))
+        && !NO_STRINGS.contains(&text.to_ascii_lowercase().as_str());
+    if is_plain {
+        return text.to_owned();
+    }
+    let letters = text.chars().map(|letter| match letter {
+        '"' | '\\' => format!("\\{letter}"),
+        ' '..='~' => letter.to_string(),
+        other => format!("\\U{:08x}", u32::from(other)),
+    });
+    format!("\"{}\"", letters.collect::<String>())
+}
+
+/// One value, or a list of several.
+pub(crate) fn one_or_list(texts: &[&str]) -> Value {
+    if let [one] = texts { (*one).into() } else { texts.into() }
+}
+
+/// A recorded value for people, on one line, not too long.
+pub(crate) fn shown(text: &str) -> String {
+    one_line(text).replace(is_invisible, " ").chars().take(MAX_SHOWN).collect()
+}
+
+/// Some of them, and how many more there are.
+pub(crate) fn listed(names: &[String], most: usize) -> String {
+    let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(most);
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+/// Characters that change how the text around them is shown.
+const fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The last name of a pointer.
+pub(crate) fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A name in a pointer.
+pub(crate) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
