@@ -154,7 +154,9 @@ pub(crate) fn objects(convention: &Convention) -> BoxedStrategy<Value> {
             json!(1.5),
             json!(true),
         ];
-        part(health.observed_generation.tokens(), often(select(observed.to_vec()).boxed()));
+        if let Some(path) = &health.observed_generation {
+            part(path.tokens(), often(select(observed.to_vec()).boxed()));
+        }
         if let Some(path) = &health.message {
             part(path.tokens(), often(texts()));
         }

@@ -18,7 +18,7 @@ pub fn since<'c>(
 /// The newest transition time of the phase and of the conditions in all lists of the convention, in Unix
 /// seconds. Invalid and future times are ignored: with a future time, a disagreement would never
 /// persist.
-fn newest_transition(
+pub(super) fn newest_transition(
     convention: &Convention,
     object: &Object<'_>,
     version: &str,
