@@ -186,8 +186,8 @@ fn without_a_policy_only_kinds_of_kubernetes_are_current() {
         ),
         (
             "apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest",
-            "{conditions: [{type: Denied, status: 'True', reason: No}]}",
-            "No",
+            "{conditions: [{type: Denied, status: 'True', reason: Nope}]}",
+            "Nope",
         ),
     ] {
         assert_eq!(

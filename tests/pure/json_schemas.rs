@@ -59,7 +59,9 @@ fn the_dictionary_matches_its_schema_and_has_the_words_of_all_conventions() {
     let errors: Vec<String> =
         validator.iter_errors(&dictionary).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");
-    assert_eq!(dictionary["conventions"].as_object().unwrap().len(), 24);
+    for name in PolicySet::built_in_names() {
+        assert!(dictionary["conventions"][name].is_object(), "{name}");
+    }
     let of = |name: &str| &dictionary["conventions"][name];
     let types = of("stackable")["conditions"][0]["types"].as_array().unwrap();
     let stopped = types.iter().find(|known| known["type"] == "Stopped").unwrap();
