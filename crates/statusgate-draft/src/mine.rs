@@ -146,7 +146,7 @@ fn phase(draft: &mut Draft, facts: &Facts, schema: &StatusSchema) {
         } else {
             let when = json!({"all": [{"field": path, "is": value}, any_violated(&found)]});
             let message = format!("this phase disagrees with {}", shown(first.other.name()));
-            draft.rule(&id, when, path, &message, support(&found), weight);
+            draft.rule(&id, &when, path, &message, support(&found), weight);
         }
     }
     let moves: Vec<String> =
@@ -174,7 +174,7 @@ fn summaries(draft: &mut Draft, facts: &Facts) {
         let id = format!("{}-summary", kebab(variable.name()));
         draft.rule(
             &id,
-            when,
+            &when,
             CONDITIONS,
             &message,
             support(&found),
@@ -190,7 +190,7 @@ fn fields(draft: &mut Draft, facts: &Facts) {
         let (id, objects) = (format!("{}-reverted", kebab(last(path))), of.stays_true.objects);
         draft.rule(
             &id,
-            when,
+            &when,
             path,
             "was never reset once it was true",
             format!("stays true in {objects} objects"),
@@ -211,7 +211,7 @@ fn fields(draft: &mut Draft, facts: &Facts) {
             let message = format!("was never before {}", shown(last(earlier)));
             draft.rule(
                 &id,
-                when,
+                &when,
                 later,
                 &message,
                 format!("later in {} objects", seen.objects),
@@ -225,7 +225,7 @@ impl Draft {
     fn rule(
         &mut self,
         id: &str,
-        when: Value,
+        when: &Value,
         path: &str,
         message: &str,
         support: String,

@@ -381,7 +381,7 @@ fn a_two_step_writer_that_is_locked_out_is_reported() {
     let of_both = |fault: &&Remark| fault.message.starts_with("a writer that changes phase ");
     assert!(faults.iter().any(of_both), "{faults:#?}");
     // The writers send everything in one request.
-    for spec in [spec.clone(), two_phases("")] {
+    for spec in [spec, two_phases("")] {
         let found = remarks(&format!("writes: together\n{spec}"));
         assert!(
             found.iter().all(|remark| !remark.kind.name().starts_with("two-step-")),

@@ -111,7 +111,7 @@ pub(super) fn evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
     let remarks = evidence.flatten().filter_map(|(phase, what, evidence)| {
         let ids = vec![phase.rule.to_string()];
         let message = format!("the {what} evidence of phase {} holds in no state", phase.name);
-        lint.never_holds(Question::plain(evidence), ids.clone(), message)
+        lint.never_holds(Question::plain(evidence), ids, message)
             .or_else(|| rejected_value(lint, phase, what, evidence))
     });
     remarks.collect()

@@ -275,14 +275,12 @@ fn rulings_of_condition<'c>(
         let (asks, decided) = asks_of_condition(&rule.when.0, name);
         rulings.push(Ruling { decided, ..ruling(&rule.rule, asks) });
     }
-    if let Some(kind) = list.find(name) {
-        if let Some(reasons) = &kind.reasons {
-            let sanctions = [&reasons.action, &reasons.other].into_iter().flatten();
-            for sanction in sanctions.filter(|sanction| rejects(sanction)) {
-                let reason = Some(reasons.all().map(str::to_owned).collect());
-                let asks = vec![Condition { reason, ..Condition::of(name) }.into()];
-                rulings.push(ruling(&sanction.rule, asks));
-            }
+    if let Some(reasons) = list.find(name).and_then(|kind| kind.reasons.as_ref()) {
+        let sanctions = [&reasons.action, &reasons.other].into_iter().flatten();
+        for sanction in sanctions.filter(|sanction| rejects(sanction)) {
+            let reason = Some(reasons.all().map(str::to_owned).collect());
+            let asks = vec![Condition { reason, ..Condition::of(name) }.into()];
+            rulings.push(ruling(&sanction.rule, asks));
         }
     }
     let known = ["reason", "severity"].map(str::to_owned).into_iter();

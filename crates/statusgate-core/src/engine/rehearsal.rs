@@ -117,12 +117,17 @@ mod tests {
     use super::*;
 
     /// The rules and fields of the findings about a stored status, with a schema of its properties.
-    fn found(minor: u32, status: Value, stored: Value, backfilled: Option<Value>) -> Vec<String> {
+    fn found(
+        minor: u32,
+        status: &Value,
+        stored: &Value,
+        backfilled: Option<&Value>,
+    ) -> Vec<String> {
         let definition = json!({"spec": {"group": "a.io", "names": {"plural": "things"}, "versions": [{"name": "v1",
             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}}}]}});
         let defined = Defined::served(&definition, minor).remove(0);
         let rehearsal = Rehearsal { defined: &defined, policy: "p", has_subresource: true };
-        let object = |status: Value| json!({"apiVersion": "a.io/v1", "kind": "Thing", "metadata": {"name": "x"}, "status": status});
+        let object = |status: &Value| json!({"apiVersion": "a.io/v1", "kind": "Thing", "metadata": {"name": "x"}, "status": status});
         let backfilled = backfilled.map(object);
         let found = rehearsal.stored(&object(stored), backfilled.as_ref());
         let found = found.into_iter().map(|found| {
@@ -137,35 +142,32 @@ mod tests {
         let phase = json!({"type": "object", "properties": {"phase": {"type": "string", "enum": ["Ready"]}}});
         let stored = json!({"phase": "Old"});
         let kept = ["crd/next-change status.phase"];
-        assert_eq!(found(36, phase.clone(), stored.clone(), None), kept);
+        assert_eq!(found(36, &phase, &stored, None), kept);
+        assert_eq!(found(32, &phase, &stored, None), ["crd/every-write status.phase"]);
         assert_eq!(
-            found(32, phase.clone(), stored.clone(), None),
-            ["crd/every-write status.phase"]
-        );
-        assert_eq!(
-            found(29, phase.clone(), stored.clone(), None),
+            found(29, &phase, &stored, None),
             ["crd/every-write status.phase"],
             "before 1.30, writes of metadata fail, too"
         );
-        let healed = Some(json!({"phase": "Ready"}));
+        let healed = json!({"phase": "Ready"});
         assert_eq!(
-            found(36, phase.clone(), stored, healed),
+            found(36, &phase, &stored, Some(&healed)),
             ["crd/next-change status.phase healed"]
         );
-        assert_eq!(found(36, phase, json!({"phase": "Ready"}), None), [""; 0]);
+        assert_eq!(found(36, &phase, &healed, None), [""; 0]);
     }
 
     #[test]
     fn a_new_required_member_needs_backfill_unless_it_has_a_default() {
-        let with = |id: Value| json!({"type": "object", "required": ["id"], "properties": {"id": id, "phase": {"type": "string"}}});
+        let with = |id: &Value| json!({"type": "object", "required": ["id"], "properties": {"id": id, "phase": {"type": "string"}}});
         let (stored, text) = (json!({"phase": "Up"}), json!({"type": "string"}));
-        let healed = Some(json!({"phase": "Up", "id": "1"}));
+        let healed = json!({"phase": "Up", "id": "1"});
         assert_eq!(
-            found(36, with(text.clone()), stored.clone(), healed),
+            found(36, &with(&text), &stored, Some(&healed)),
             ["crd/next-change status.id healed"]
         );
         assert_eq!(
-            found(36, with(json!({"type": "string", "default": "0"})), stored, None),
+            found(36, &with(&json!({"type": "string", "default": "0"})), &stored, None),
             [""; 0]
         );
     }
@@ -175,7 +177,7 @@ mod tests {
         let list = json!({"type": "object", "properties": {"conditions": {"type": "array",
             "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type", "scope"],
             "items": {"type": "object", "required": ["type", "scope"], "properties": {"type": {"type": "string"}, "scope": {"type": "string"}}}}}});
-        let found = found(36, list, json!({"conditions": [{"type": "Ready"}]}), None);
+        let found = found(36, &list, &json!({"conditions": [{"type": "Ready"}]}), None);
         assert!(found.iter().any(|found| found.starts_with("crd/every-write")), "{found:?}");
     }
 
