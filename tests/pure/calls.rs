@@ -52,8 +52,14 @@ fn pasted_recordings_become_a_draft_that_judges_their_last_write() {
         (&draft["resource"], &draft["base"]),
         (&"qdrantclusters.qdrant.io".into(), &"metav1".into())
     );
-    let played = judge(
-        json!({"documents": draft["document"], "object": draft["object"], "old": draft["old"]}),
+    let played = call(
+        "judge",
+        &json!({
+            "documents": draft["document"],
+            "object": draft["object"],
+            "old": draft["old"],
+            "now": "2027-01-01T00:00:00Z",
+        }),
     );
     assert_eq!(played["judged"]["policies"], json!(["qdrantclusters-qdrant-io"]), "{played:#}");
     assert_eq!(played["judged"]["findings"], json!([]));
