@@ -99,8 +99,11 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
             if let Some(imposed) = outcome.imposed {
                 assert_eq!(at, imposed, "{}: row {number}", convention.name);
             } else if !stood_before {
-                assert_eq!(Some(at), outcome.repairs[wrong[number % wrong.len()]]);
-                assert!(outcome.admissible[at], "{}: row {number}: {phase}", convention.name);
+                // Without a phase to choose, the written one stays.
+                let from = wrong[number % wrong.len()];
+                let repaired = outcome.repairs[from];
+                assert_eq!(at, repaired.unwrap_or(from), "{}: row {number}", convention.name);
+                assert!(repaired.is_none_or(|at| outcome.admissible[at]), "{}", convention.name);
             }
             assert_eq!(mutated(&stored), stored, "{}: row {number}", convention.name);
         }
