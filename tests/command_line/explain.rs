@@ -203,7 +203,11 @@ fn a_printed_convention_compiles_to_the_same_convention() {
             let source = Source { name: "copy.yaml".into(), text };
             let policies = PolicySet::compile(std::slice::from_ref(&source))
                 .unwrap_or_else(|mistakes| panic!("{name}: {mistakes}"));
-            let compiled = |name: &str| format!("{:?}", policies.conventions()[name]);
+            // What an heir does not declare is not its own mistake, but the copy has everything itself.
+            let compiled = |name: &str| {
+                let text = format!("{:?}", policies.conventions()[name]);
+                text.split(", undeclared: ").next().unwrap_or_default().to_owned()
+            };
             let copy = compiled("copy").replace("\"copy/", &format!("\"{name}/"));
             assert_eq!(copy.replacen("\"copy\"", &format!("{name:?}"), 1), compiled(name));
         }

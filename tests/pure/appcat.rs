@@ -374,7 +374,7 @@ fn the_time_of_a_condition_changes_with_its_status_or_reason() {
     changed(NOW, "True", "After").is_clean();
     // A provider may change a condition while it observes, and change it back.
     changed(NOW, "True", "Before").is_clean();
-    changed(EARLIER, "False", "Before").warns("appcat/transition-time-backwards");
+    changed(EARLIER, "False", "After").warns("appcat/transition-time-backwards");
     changed("2024-06-01T11:00:00.5Z", "True", "Before").is_clean();
 }
 

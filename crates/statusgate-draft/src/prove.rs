@@ -111,6 +111,12 @@ fn contradicted(
             ("condition-member-unknown", _) => {
                 draft.add(&["conditions", &list, "otherMembers"], Value::Null, support, 0, &[]);
             }
+            ("condition-misspelled", _) => {
+                draft.add(&["conditions", &list, "misspelled"], Value::Null, support, 0, &[]);
+            }
+            ("condition-reason-kept", _) => {
+                draft.add(&["conditions", &list, "reasonKept"], Value::Null, support, 0, &[]);
+            }
             ("condition-duplicate", _) => {
                 draft.add(&["conditions", &list, "duplicate"], Value::Null, support, 0, &[]);
             }

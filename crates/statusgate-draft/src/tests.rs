@@ -171,7 +171,7 @@ fn an_existing_convention_is_compared() {
         "extends: own",
         "# - types that it does not know: VolumeBound (12 objects)",
         "# - reasons of Ready that it does not know: Working",
-        "own/ready-removed",
+        "own/condition-removed",
         "reasons: {\"False\": [Waiting], \"True\": [Working]}",
     ] {
         assert!(yaml.contains(part), "{part}\n{yaml}");
