@@ -253,16 +253,19 @@ fn the_checks_equal_the_engine_for_the_objects_of_each_rule() {
 #[test]
 fn random_objects_are_current_failed_and_neither_under_every_convention() {
     for checks in Checks::all() {
+        // A convention may have rules for some resources only; others are never current.
+        if checks.current.ends_with("&& false") {
+            assert_eq!(checks.plural, "things");
+            continue;
+        }
         // Of many types, an object rarely has the one or two that make it current.
-        let objects = checks.objects(1_200);
-        let classes: Vec<HealthClass> =
-            objects.iter().map(|object| checks.health(object)).collect();
-        let current = classes.iter().filter(|class| class.is == HealthStatus::Current).count();
-        let regular = objects.iter().filter(|object| checks.is_regular(object)).count();
-        let name = format!(
-            "{} {}: {current} current, {regular} regular",
-            checks.convention.name, checks.plural
-        );
-        assert!(current >= 1 && regular >= 300, "{name}");
+        let found = [1_200, 40_000].into_iter().find_map(|count| {
+            let objects = checks.objects(count);
+            let regular = objects.iter().filter(|of| checks.is_regular(of)).count();
+            let mut current = objects.iter().map(|of| checks.health(of).is);
+            current.any(|is| is == HealthStatus::Current).then_some(regular)
+        });
+        let (name, plural) = (&checks.convention.name, &checks.plural);
+        assert!(found.is_some_and(|regular| regular >= 300), "{name} {plural}: {found:?}");
     }
 }
