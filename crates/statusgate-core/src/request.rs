@@ -119,7 +119,7 @@ impl<'a> Request<'a> {
                 object,
                 old,
             };
-            return Ok(subject.as_stored());
+            return Ok(as_stored(subject));
         }
         let mut subject = Subject {
             resource: Resource::new(identity.group(), identity.version(), served.plural),
@@ -137,7 +137,17 @@ impl<'a> Request<'a> {
                 subject.operation = Operation::Create;
             }
         }
-        Ok(subject.as_stored())
+        Ok(as_stored(subject))
+    }
+}
+
+/// The write as the API server stores it. A status write cannot change the generation: if the object has a newer one, other
+/// writes came between the two objects, and the previous one is not what was stored.
+fn as_stored(subject: Subject<'_>) -> Subject<'_> {
+    let generation = |object: &Object<'_>| object.metadata.generation;
+    match subject.old.as_ref().and_then(generation) {
+        Some(old) if generation(&subject.object) > Some(old) => subject,
+        _ => subject.as_stored(),
     }
 }
 
@@ -193,23 +203,21 @@ mod tests {
     #[test]
     fn a_status_write_keeps_the_rest_of_the_previous_object() {
         let policies = PolicySet::compile(&[]).unwrap();
-        let generation = |has_status: bool| {
+        let name = |has_status: bool, generation: i64| {
             let identity = Identity {
                 api_version: "g/v1".into(),
                 kind: "A".into(),
                 namespace: String::new(),
                 name: String::new(),
             };
-            let request = Request {
-                identity: &identity,
-                object: r#"{"metadata":{"generation":2}}"#,
-                old: Some(r#"{"metadata":{"generation":1}}"#),
-                writer: Writer::default(),
-                recorded: None,
-            };
+            let object = format!(r#"{{"metadata":{{"name":"new","generation":{generation}}}}}"#);
+            let old = Some(r#"{"metadata":{"name":"old","generation":1}}"#);
+            let (writer, recorded) = (Writer::default(), None);
+            let request = Request { identity: &identity, object: &object, old, writer, recorded };
             let served = Served { plural: "as".into(), has_status: Some(has_status) };
-            request.subject(&policies, served).unwrap().object.metadata.generation
+            request.subject(&policies, served).unwrap().object.metadata.name.to_string()
         };
-        assert_eq!((generation(true), generation(false)), (Some(1), Some(2)));
+        assert_eq!((&*name(true, 1), &*name(false, 1)), ("old", "new"));
+        assert_eq!(name(true, 2), "new", "other writes came between");
     }
 }
