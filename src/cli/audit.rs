@@ -47,8 +47,8 @@ pub(super) struct Args {
     crds: Vec<PathBuf>,
 
     /// Judge these CRDs as this version of the API server, such as 1.33: older ones forgive less. Default: the version of the cluster.
-    #[arg(long, value_name = "VERSION", requires = "crds")]
-    kubernetes_version: Option<String>,
+    #[arg(long, value_name = "VERSION", requires = "crds", value_parser = minor_of)]
+    kubernetes_version: Option<u32>,
 
     /// Count a disagreement between phase and conditions only if the newest transition time of the
     /// object is older than this. Default: count all; with --watch: 10m.
@@ -136,8 +136,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 async fn once(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
     let survey = args.on.print(&policies).await?;
-    let version = args.kubernetes_version.as_deref();
-    let minor = version.map_or_else(|| survey.cluster.minor(), minor_of);
+    let minor = args.kubernetes_version.unwrap_or_else(|| survey.cluster.minor());
     let (_, versions) = read_schemas(&args.crds, true, minor)?;
     let policies = &with_new(policies, versions);
     let mut store = if args.write { Some(Store::find(&survey.cluster).await?) } else { None };

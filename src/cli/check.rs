@@ -24,7 +24,7 @@ use statusgate_core::engine::{self, Action, Found, Rehearsal, Review};
 use statusgate_core::model::Writer;
 use statusgate_core::policy::{Diagnostics, PolicySet};
 use statusgate_core::request::{Request, writer};
-use statusgate_core::schema::minor_of;
+use statusgate_core::schema::{NEWEST, minor_of};
 use statusgate_core::source::{
     Diagnostic, Manifest, Manifests, Members, ObjectKey, Record, Stored,
 };
@@ -105,14 +105,8 @@ pub(super) struct Judging {
     pub(super) crds: Vec<PathBuf>,
 
     /// The version of the API server that gets these CRDs, such as 1.33: older ones forgive less. Default: the newest.
-    #[arg(
-        long,
-        value_name = "VERSION",
-        default_value = "",
-        hide_default_value = true,
-        requires = "crds"
-    )]
-    pub(super) kubernetes_version: String,
+    #[arg(long, value_name = "VERSION", requires = "crds", value_parser = minor_of)]
+    pub(super) kubernetes_version: Option<u32>,
 }
 
 /// What to report.
@@ -188,7 +182,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Args { judging, reporting, .. } = args;
     args.input.check_stdin(&[&args.old, &judging.crds])?;
     let policies = judging.policies()?;
-    let minor = minor_of(&judging.kubernetes_version);
+    let minor = judging.kubernetes_version.unwrap_or(NEWEST);
     let (crds, versions) = read_schemas(&judging.crds, args.input.recursive, minor)?;
     let policies = with_new(policies, versions);
     reporting.check(&policies, judging.has_policies())?;

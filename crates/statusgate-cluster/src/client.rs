@@ -20,7 +20,7 @@ use super::call::{
 use super::kubeconfig::configure;
 use super::pages::encoded;
 use super::{Backoff, ClusterError, Patience, Target, requests, watch};
-use statusgate_core::schema::minor_of;
+use statusgate_core::schema::{NEWEST, minor_of};
 
 /// A connected cluster. Clones share their connections.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ impl Cluster {
 
     /// The minor version of the API server; of an unknown one, the newest that schemas were compared with.
     pub fn minor(&self) -> u32 {
-        minor_of(&self.version)
+        minor_of(&self.version).unwrap_or(NEWEST)
     }
 
     /// The namespace of the context.

@@ -76,6 +76,8 @@ fn an_older_server_forgives_less_and_only_these_rules_can_be_chosen() {
             && answer.out.contains("[crd/every-write]"),
         "{answer:?}"
     );
+    let odd = desk().check(&[&FLAGS[..], &["--kubernetes-version", "newest"]].concat());
+    assert!(odd.code == 2 && odd.err.contains("is no version of Kubernetes"), "{odd:?}");
     let without = desk().check(&["--policies", "policies.yaml", "object.yaml", "--rule", "crd/*"]);
     assert_eq!(without.code, 2, "without CRDs, there is no such rule: {without:?}");
 }

@@ -56,10 +56,16 @@ use crate::model::Pointer;
 /// The newest minor version of Kubernetes that this was compared with.
 pub const NEWEST: u32 = 36;
 
-/// The minor version of `v1.33.2` or `1.33`; of another text, the newest.
-pub fn minor_of(version: &str) -> u32 {
-    let minor = version.split(['.', '-', '+']).nth(1);
-    minor.and_then(|minor| minor.parse().ok()).unwrap_or(NEWEST)
+/// The minor version of `v1.33.2` or `1.33`.
+///
+/// # Errors
+/// Another text.
+pub fn minor_of(version: &str) -> Result<u32, String> {
+    let mut numbers = version.trim_start_matches('v').split(['.', '-', '+']);
+    match (numbers.next(), numbers.next().and_then(|minor| minor.parse().ok())) {
+        (Some("1"), Some(minor)) => Ok(minor),
+        _ => Err(format!("{version:?} is no version of Kubernetes, such as 1.33")),
+    }
 }
 
 /// From this minor version, rules are evaluated by default.
