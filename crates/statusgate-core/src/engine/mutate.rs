@@ -35,7 +35,7 @@ pub(super) fn mutate<'p, 'a: 'p>(
     if !matches!(object.status, None | Some(Json::Null | Json::Object(_))) {
         return Verdict::default();
     }
-    let (mut withheld, mut refused) = (Vec::new(), Vec::new());
+    let (mut withheld, mut refused, mut rounds) = (Vec::new(), Vec::new(), 0);
     loop {
         let mut run = Run {
             selected,
@@ -55,10 +55,18 @@ pub(super) fn mutate<'p, 'a: 'p>(
         run.settle();
         // Together, changes may be valid that alone are not, so they are checked at the end. Each round withholds at
         // least one step.
-        if let Some((policy, Refusal { place, cause, .. })) = run.refusal(restored) {
-            let is_last = withheld.len() >= selected.steps().count();
-            withheld.push(if is_last { STATUS.to_owned() } else { place });
-            refused.push((policy, cause));
+        let refusals = run.refusals(restored);
+        if !refusals.is_empty() {
+            rounds += 1;
+            for (policy, Refusal { place, cause, .. }) in refusals {
+                if !refused.contains(&(policy, cause.clone())) {
+                    refused.push((policy, cause));
+                }
+                withheld.push(place);
+            }
+            if rounds > selected.steps().count() {
+                withheld.push(STATUS.to_owned());
+            }
             continue;
         }
         let status = run.changed.and_then(|object| object.status);
@@ -238,15 +246,22 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         })
     }
 
-    /// The first change, apart from restored fields, for which the API server would reject the write, and its policy. The
+    /// The changes, apart from restored fields, for which the API server would reject the write, with their policies. The
     /// writer would get an error about a value that it never sent.
-    fn refusal(&self, restored: usize) -> Option<(&'p Id, Refusal)> {
-        let changes = self.operations.get(restored..).filter(|changes| !changes.is_empty())?;
-        let defined = self.selected.defined(self.subject)?;
-        let refusal = defined.schema.refuses(changes, self.object().status.as_ref()?)?;
-        let mut origins = self.origins.iter();
-        let (_, policy) = origins.find(|(end, _)| *end > restored + refusal.change)?;
-        Some((policy, refusal))
+    fn refusals(&self, restored: usize) -> Vec<(&'p Id, Refusal)> {
+        let changes = self.operations.get(restored..).filter(|changes| !changes.is_empty());
+        let defined = changes.and_then(|_| self.selected.defined(self.subject));
+        let status = self.object().status.as_ref();
+        let (Some(changes), Some(defined), Some(status)) = (changes, defined, status) else {
+            return Vec::new();
+        };
+        let refusals = defined.schema.refuses(changes, status).into_iter();
+        let of = refusals.filter_map(|refusal| {
+            let mut origins = self.origins.iter();
+            let (_, policy) = origins.find(|(end, _)| *end > restored + refusal.change)?;
+            Some((*policy, refusal))
+        });
+        of.collect()
     }
 
     /// Whether the change to `next` contradicts the phase, or makes a rule reject it.

@@ -37,9 +37,9 @@ impl Schema {
         Self { root: self.root.around(&paths).into(), minor: self.minor, scale: None }
     }
 
-    /// The first of these changes for which the API server rejects a status, if that is certain. `status` has all of them.
-    pub fn refuses(&self, changes: &[PatchOperation], status: &Json<'_>) -> Option<Refusal> {
-        changes.iter().enumerate().find_map(|(change, operation)| {
+    /// These changes for which the API server rejects a status, if that is certain. `status` has all of them.
+    pub fn refuses(&self, changes: &[PatchOperation], status: &Json<'_>) -> Vec<Refusal> {
+        let refused = changes.iter().enumerate().filter_map(|(change, operation)| {
             let tokens: Vec<String> =
                 operation.path().tokens().map(|token| token.decoded().into_owned()).collect();
             let (depth, cause) = self.refuses_around(&tokens, status).or_else(|| {
@@ -47,7 +47,8 @@ impl Schema {
             })?;
             let place = PointerBuf::from_tokens(&tokens[..depth]).to_string();
             Some(Refusal { change, place, cause })
-        })
+        });
+        refused.collect()
     }
 
     /// What is wrong with an object or a list around a field of a status, and its depth.
@@ -164,7 +165,8 @@ mod tests {
         let text = patched["status"].to_string();
         let patched = Json::parse(&text).unwrap();
         let of = |schema: &Schema| {
-            let Refusal { cause, .. } = schema.refuses(std::slice::from_ref(&change), &patched)?;
+            let Refusal { cause, .. } =
+                schema.refuses(std::slice::from_ref(&change), &patched).into_iter().next()?;
             Some(format!("{}: {}", cause.field, cause.message))
         };
         assert_eq!(of(&whole), of(&narrow), "the schema around the field decides the same");
