@@ -44,9 +44,8 @@ impl Plane {
     }
 
     async fn create_kinds(&self) {
-        let example = include_str!("../../../deploy/crds/appcat-example.yaml");
-        for document in [example, include_str!("crds.yaml")].into_iter().flat_map(documents) {
-            self.objects(CRD).create(&document).await.expect("a CRD");
+        for definition in kinds() {
+            self.objects(CRD).create(&definition).await.expect("a CRD");
         }
         let mut namespace = self.objects(NAMESPACE).named("statusgate-system");
         namespace["metadata"]["labels"] =
@@ -93,6 +92,16 @@ impl Plane {
             self.objects(kind).delete_all().await.expect("a deletion");
         }
         let _ = self.objects(SECRET).delete("statusgate-tls").await;
+        let kept: Vec<Value> = kinds().into_iter().chain(crds()).collect();
+        let definitions = self.objects(CRD);
+        for definition in self.list(CRD).await {
+            let name = name_of(&definition);
+            if kept.iter().all(|one| name_of(one) != name) {
+                definitions.delete(name).await.expect("a deletion");
+                // Its objects are deleted first.
+                until("a CRD is gone", async || definitions.get(name).await.err()).await;
+            }
+        }
     }
 
     /// All objects of a kind.
@@ -178,6 +187,12 @@ impl Plane {
         let pid = fs::read_to_string(self.folder.join("pid")).expect("a pid");
         pid.trim().to_owned()
     }
+}
+
+/// The CRDs of the kinds that the tests share.
+fn kinds() -> Vec<Value> {
+    let example = include_str!("../../../deploy/crds/appcat-example.yaml");
+    [example, include_str!("crds.yaml")].into_iter().flat_map(documents).collect()
 }
 
 fn launch(folder: &Path) -> Child {
