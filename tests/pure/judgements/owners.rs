@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use statusgate_core::engine::Action::Deny;
 
 use super::{condition, ready, with};
-use crate::support::{NOW, T0, WITHOUT_SUBRESOURCE, Write, compile, following, policy};
+use crate::support::{NOW, T0, WITHOUT_SUBRESOURCE, Write, compile, following, policy, under};
 
 #[test]
 fn an_owned_object_is_unchanged_if_only_its_order_and_number_format_differ() {
@@ -43,6 +43,17 @@ fn a_repaired_phase_is_not_a_change_by_the_writer() {
     for now in [NOW, "2024-06-01T12:00:01Z", "2024-06-01T12:00:09Z"] {
         write.after(&mutated).at(now).validate(&policies).is_clean();
     }
+}
+
+#[test]
+fn a_phase_is_not_repaired_if_a_default_sets_the_evidence_that_the_writer_left_out() {
+    let convention = "phase: {path: /status/phase, repair: [{to: B}], \
+        values: [{phase: A, necessary: {set: /status/x}}, {phase: B}]}, \
+        backfill: [{path: /status/x, value: 1}]";
+    let policies = under(convention, &format!("disagreement: Repair, {PHASER}"));
+    let outcome = Write::of(json!({"phase": "A", "x": 1}), json!({"phase": "A"})).review(&policies);
+    assert_eq!(outcome.status(), json!({"phase": "A", "x": 1}));
+    outcome.is_clean();
 }
 
 #[test]

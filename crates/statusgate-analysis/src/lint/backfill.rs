@@ -1,5 +1,7 @@
 //! No write is rejected because of what the mutating webhook sets, imposes or removes.
 
+use std::iter;
+
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
@@ -8,7 +10,7 @@ use super::proof::reaches;
 use super::rules::MAX_WRITES;
 use super::rulings::{Ruling, is_present, is_set, rulings_of_phase};
 use super::{Kind, Lint, Remark, each_once};
-use crate::facts::{PAST, Question, Space, refused};
+use crate::facts::{Fact, PAST, Question, Space, refused};
 use crate::scene::{Scene, Stage};
 use statusgate_core::documents::{CopySource, Origin};
 use statusgate_core::engine::Action;
@@ -32,14 +34,13 @@ pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
 pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     let metadata = lint.convention.backfill.iter().any(copies_metadata);
-    let mut judge = |space: &Space, actions: &[Action], phase: Option<&str>, most: usize| {
+    let mut judge = |space: &Space, actions: &[Action], addition: Option<&Addition<'_>>, most| {
         for mut scene in lint.scenes(space).take(most) {
-            if let Some(phase) = phase {
+            if let Some(phase) = addition.and_then(|addition| addition.phase) {
                 lint.stage.set_phase(&mut scene.object, phase);
             }
-            // If the write keeps the stored status, rules can reject only what the webhook changes.
-            let kept = Scene { old: Some(scene.object.clone()), ..scene.clone() };
-            for mut scene in [scene, kept] {
+            let required = addition.and_then(|addition| required(&scene, space, addition));
+            for mut scene in iter::once(scene).chain(required).flat_map(with_kept) {
                 add_field(&mut scene);
                 if metadata {
                     add_metadata(&mut scene);
@@ -65,7 +66,7 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
             Some(_) => (REPAIR, MAX_TOGETHER),
             None => (&[][..], MAX_WRITES),
         };
-        judge(&lint.stage.space(&alone), actions, addition.phase, most);
+        judge(&lint.stage.space(&alone), actions, Some(&addition), most);
         // A default that contradicts the phase is not set.
         let more = if matches!(addition.sets, Sets::Stored) { &of_phase[..] } else { &[] };
         for ruling in rulings.iter().chain(more) {
@@ -77,7 +78,7 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
                 let questions: Vec<Question<'_>> =
                     addition.questions().chain(of_ruling).chain(of_changes).collect();
                 let space = lint.stage.space(&questions);
-                judge(&space, addition.actions, addition.phase, MAX_TOGETHER);
+                judge(&space, addition.actions, Some(&addition), MAX_TOGETHER);
             }
         }
     }
@@ -447,6 +448,25 @@ pub(super) fn add_field(scene: &mut Scene) {
         scene.object["status"] = json!({});
     }
     scene.object["status"]["written"] = true.into();
+}
+
+/// The same write, and one that keeps the stored status: there, rules can reject only what the webhook changes.
+fn with_kept(scene: Scene) -> [Scene; 2] {
+    let kept = Scene { old: Some(scene.object.clone()), ..scene.clone() };
+    [scene, kept]
+}
+
+/// The write of an object whose spec requires the condition that a default adds, if rules ask for what it requires.
+fn required(scene: &Scene, space: &Space, addition: &Addition<'_>) -> Option<Scene> {
+    let Part::Element(kind) = addition.of_list else { return None };
+    let mut required = None;
+    for fact in space.facts.keys() {
+        let Fact::Gates(path) = fact else { continue };
+        let scene = required.get_or_insert_with(|| scene.clone());
+        let gates = scene.object.pointer_mut(&path.to_string()).and_then(Json::as_array_mut);
+        gates.into_iter().flatten().for_each(|gate| gate["conditionType"] = kind.into());
+    }
+    required
 }
 
 /// Adds the metadata that defaults may copy.

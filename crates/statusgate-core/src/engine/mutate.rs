@@ -212,27 +212,49 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     /// Sets a default, unless it contradicts the phase. The phase is then better information than the
     /// default, and the writer may still write the field. Returns whether it changed the object.
     fn set_default(&mut self, policy: &'p Policy, default: &'p Backfill) -> bool {
-        if is_idle(default, self.object()) {
-            return false;
-        }
-        let facts = self.facts(policy);
-        let mut draft = Draft::new(self.object(), &self.in_lists);
-        let (convention, subject, now) = (&policy.convention, self.subject, self.now);
-        Defaults { convention, facts: &facts, subject, now }.set(default, &mut draft);
-        let Some(finished) = draft.finish().filter(|(_, changes)| !self.withholds(changes)) else {
-            return false;
-        };
-        let next = self.object().with_status(Some(finished.0));
+        let Some((next, changes)) = self.filled(policy, default) else { return false };
         self.verdict.withheld.retain(|name| *name != default.name);
         if self.contradicts(&next) {
             self.verdict.withheld.push(&default.name);
             return false;
         }
-        self.operations.extend(finished.1);
+        self.operations.extend(changes);
         self.origins.push((self.operations.len(), &policy.name));
         self.verdict.changes.push((&policy.name, Change::Default));
         self.changed = Some(next);
         true
+    }
+
+    /// The object with a default, and the changes; `None` if it changes nothing.
+    fn filled(
+        &self,
+        policy: &'p Policy,
+        default: &'p Backfill,
+    ) -> Option<(Object<'a>, Vec<PatchOperation>)> {
+        if is_idle(default, self.object()) {
+            return None;
+        }
+        let facts = self.facts(policy);
+        let mut draft = Draft::new(self.object(), &self.in_lists);
+        let (convention, subject, now) = (&policy.convention, self.subject, self.now);
+        Defaults { convention, facts: &facts, subject, now }.set(default, &mut draft);
+        let (status, changes) = draft.finish().filter(|(_, changes)| !self.withholds(changes))?;
+        Some((self.object().with_status(Some(status)), changes))
+    }
+
+    /// Whether the evidence for the phase is only what a default sets: the writer left it out, and means the phase.
+    fn is_filled(&self, of: &Policy, rules: &PhaseRules) -> bool {
+        let added = self.in_lists.get();
+        let is_filled = self.selected.steps().any(|(policy, step)| {
+            let Step::Default(default) = step else { return false };
+            self.filled(policy, default).is_some_and(|(next, _)| {
+                let Subject { old, resource, .. } = self.subject;
+                let facts = facts_of(&of.convention, &next, old.as_ref(), resource);
+                agreement::contradicted(rules, &facts).is_none()
+            })
+        });
+        self.in_lists.set(added);
+        is_filled
     }
 
     /// Whether some of these changes are withheld.
@@ -284,7 +306,9 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let (phase, origin, finding) = match choose(rules, &facts) {
             Choice::Imposed(phase) => (Some(&*phase.name), Some(Change::Imposed), None),
             Choice::Default(default) => (default, Some(Change::Default), None),
-            Choice::Contradicted(phase) if self.repairs(policy, rules, phase) => {
+            Choice::Contradicted(phase)
+                if self.repairs(policy, rules, phase) && !self.is_filled(policy, rules) =>
+            {
                 match agreement::repaired(rules, &facts) {
                     Some(repaired) => {
                         let finding = Finding {

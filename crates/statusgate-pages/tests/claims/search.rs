@@ -121,26 +121,6 @@ pub(crate) fn in_every_world(name: &str, extent: Extent, claim: fn(&Small, &Worl
     tally.report(name, extent, &settings);
 }
 
-/// Counterexamples that are not corrected yet, and why. They are printed, and tried alone they fail.
-const KNOWN: [(&str, &str); 4] = [
-    (
-        "preserve {gates: /spec/gates} + two-defaults-element {field: /status/x, atMost: /spec/n}",
-        "lint does not see that a condition that a default adds can satisfy the gates of a rule that denies",
-    ),
-    (
-        "two-defaults {not: {field: /status/x, equals: {condition: Ready, member: n}}} + owner {set: /status/x}",
-        "a default restores the evidence of the phase that a repair has just replaced, so the owner of the phase denies",
-    ),
-    (
-        "default-rule {length: /spec/parents, atMost: 0} + imposed-rule {set: /spec/flag}",
-        "no spec of these worlds has parents without a flag",
-    ),
-    (
-        "imposed-rule {not: {length: /spec/parents, atMost: 0}} + preserve {not: {set: /spec/flag}}",
-        "no spec of these worlds has a flag without parents",
-    ),
-];
-
 /// Tries a claim about conventions. It gets the number of worlds to try.
 ///
 /// # Panics
@@ -206,15 +186,7 @@ impl Tally {
     }
 
     fn report(self, name: &str, extent: Extent, settings: &Settings) {
-        let Self { conventions, judged, could_fail, mut broken } = self;
-        broken.retain(|(sketch, reason), (count, _)| {
-            let known = KNOWN.iter().find(|(known, _)| known == sketch);
-            if let Some((_, why)) = known.filter(|_| settings.only.is_none()) {
-                eprintln!("claim: {name}: known: {sketch}: {reason} ({count} times): {why}");
-                return false;
-            }
-            true
-        });
+        let Self { conventions, judged, could_fail, broken } = self;
         eprintln!(
             "claim: {name}: {conventions} conventions, {judged} cases judged, {could_fail} could have failed, \
              {} counterexamples (CLAIMS_SEED={})",

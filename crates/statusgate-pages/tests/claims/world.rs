@@ -124,6 +124,8 @@ fn all_axes() -> Vec<Axis> {
                 json!({}),
                 json!({"flag": true, "parents": [1], "n": 1, "gates": [{"conditionType": "Ready"}]}),
                 json!({"gates": [{"conditionType": "Ready"}]}),
+                json!({"flag": true}),
+                json!({"parents": [1]}),
             ],
         ),
     ]
