@@ -103,6 +103,11 @@ pub(crate) fn parse(text: &str) -> Option<(IdedExpr, bool)> {
     Some((tree, reads_stored))
 }
 
+/// The texts that an expression compares with members of an object, each with the names to the member.
+pub(crate) fn constants(text: &str) -> Vec<(Vec<String>, String)> {
+    tree(text).map(|(tree, _)| reads::constants(&tree)).unwrap_or_default()
+}
+
 fn tree(text: &str) -> Result<(IdedExpr, SourceInfo), Vec<Mistake>> {
     let one = |mistake| Err(vec![mistake]);
     if text.trim().is_empty() {

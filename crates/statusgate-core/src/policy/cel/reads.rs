@@ -77,6 +77,41 @@ impl Part {
     }
 }
 
+/// The texts that an expression compares with members of an object, each with the names to the member.
+pub(super) fn constants(tree: &IdedExpr) -> Vec<(Vec<String>, String)> {
+    fn visit<'e>(
+        tree: &'e IdedExpr,
+        bound: &mut Vec<&'e str>,
+        found: &mut Vec<(Vec<String>, String)>,
+    ) {
+        if let Expr::Call(call) = &tree.expr
+            && let [one, other] = call.args.as_slice()
+        {
+            let pairs = match call.func_name.as_str() {
+                operators::EQUALS | operators::NOT_EQUALS => vec![(one, other), (other, one)],
+                operators::IN => match &other.expr {
+                    Expr::List(list) => list.elements.iter().map(|item| (one, item)).collect(),
+                    _ => Vec::new(),
+                },
+                _ => Vec::new(),
+            };
+            for (value, constant) in pairs {
+                let Expr::Literal(LiteralValue::String(text)) = &constant.expr else { continue };
+                if let Some(("self" | "oldSelf", names)) = path(value)
+                    && !bound.iter().any(|name| ["self", "oldSelf"].contains(name))
+                {
+                    let names = names.into_iter().map(str::to_owned).collect();
+                    found.push((names, text.inner().to_owned()));
+                }
+            }
+        }
+        children(tree, bound, &mut |child, bound| visit(child, bound, found));
+    }
+    let mut found = Vec::new();
+    visit(tree, &mut Vec::new(), &mut found);
+    found
+}
+
 /// The operators that read a member by its name.
 const MEMBERS: [&str; 3] = [operators::INDEX, operators::OPT_INDEX, operators::OPT_SELECT];
 

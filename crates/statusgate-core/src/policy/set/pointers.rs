@@ -77,14 +77,22 @@ fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[&Defined]) 
             for path in reads.into_iter().flatten().flat_map(Part::paths) {
                 check(&path, at, defined);
             }
+            for (path, constant) in cel::constants(text) {
+                values::compare_constant(path, &constant, at, defined);
+            }
         }
-        Value::String(text) if !TEXTS.contains(&key) => {
+        Value::String(text) if !TEXTS.contains(&key) || is_field(key, text) => {
             if let Ok(pointer) = Pointer::of_list(text) {
                 check(pointer.tokens(), at, defined);
             }
         }
         _ => {}
     }
+}
+
+/// Whether a message is that of a field, as in rules of health.
+fn is_field(key: &str, text: &str) -> bool {
+    key == "message" && text.starts_with("/status/") && !text.contains(' ')
 }
 
 /// Reports a field of the spec or the status that no schema has.

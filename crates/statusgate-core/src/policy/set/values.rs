@@ -1,6 +1,8 @@
 //! The values that documents name, compared with the schemas of the objects that they are about: defaults, phases,
 //! enums, the values of predicates, and what lists of conditions and checks expect.
 
+use serde_json::Value as Json;
+
 use crate::model::Pointer;
 use crate::schema::{FieldSchema, Node as Declared, Verdict};
 use crate::source::tree::{At, Node, Value, did_you_mean};
@@ -65,6 +67,14 @@ pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[
     compared.types(at);
 }
 
+/// Compares a text in CEL with the schemas of the field that it is compared with.
+pub(super) fn compare_constant(path: Vec<String>, text: &str, at: At<'_>, defined: &[&Defined]) {
+    let compared = Compared { pointer: Pointer::from_tokens(path), defined };
+    if compared.pointer.is_below_status() {
+        compared.some_accepts_value(&text.into(), at);
+    }
+}
+
 /// The pointer of a member of the elements of a list, or of the values of a map.
 pub(super) fn element(list: &Pointer, member: &str) -> Pointer {
     let mut tokens = list.tokens().to_vec();
@@ -86,7 +96,8 @@ impl Compared<'_> {
 
     /// Reports a value that the webhook sets and that a version rejects.
     fn each_accepts(&self, at: At<'_>, is_set: bool) {
-        if let Some((version, cause)) = self.rejecting(at).into_iter().next().filter(|_| is_set) {
+        let rejecting = value_at(at).map(|value| self.rejecting(&value)).unwrap_or_default();
+        if let Some((version, cause)) = rejecting.into_iter().next().filter(|_| is_set) {
             let help =
                 "the API server would reject each write in which the webhook sets this default";
             at.report_with_help(format!("the schema of {version} rejects this: {cause}"), help);
@@ -95,28 +106,28 @@ impl Compared<'_> {
 
     /// Reports a value that every version rejects.
     fn some_accepts(&self, at: At<'_>) {
-        let rejecting = self.rejecting(at);
+        value_at(at).into_iter().for_each(|value| self.some_accepts_value(&value, at));
+    }
+
+    fn some_accepts_value(&self, value: &Json, at: At<'_>) {
+        let rejecting = self.rejecting(value);
         let Some((version, cause)) = rejecting.first() else { return };
         if rejecting.len() < self.defined.len() {
             return;
         }
         let message = format!("the schema of {version} rejects this: {cause}");
-        let texts: Vec<&str> = self
-            .declared()
-            .flat_map(|(_, node)| node.members())
-            .filter_map(serde_json::Value::as_str)
-            .collect();
-        match at.node().text().filter(|_| !texts.is_empty()) {
+        let members = self.declared().flat_map(|(_, node)| node.members());
+        let texts: Vec<&str> = members.filter_map(Json::as_str).collect();
+        match value.as_str().filter(|_| !texts.is_empty()) {
             Some(found) => at.report_with_help(message, did_you_mean(found, texts.into_iter())),
             None => at.report(message),
         }
     }
 
     /// The versions that reject a value, each with the API server's cause.
-    fn rejecting(&self, at: At<'_>) -> Vec<(String, String)> {
-        let Ok(value) = serde_json::to_value(at.node()) else { return Vec::new() };
+    fn rejecting(&self, value: &Json) -> Vec<(String, String)> {
         let rejected = self.defined.iter().filter_map(|version| {
-            match version.schema.accepts(&self.pointer, &value) {
+            match version.schema.accepts(&self.pointer, value) {
                 Verdict::Rejected(causes) => {
                     Some((version.name.clone(), causes.first()?.message.clone()))
                 }
@@ -233,6 +244,10 @@ impl Compared<'_> {
     }
 }
 
+fn value_at(at: At<'_>) -> Option<Json> {
+    serde_json::to_value(at.node()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -281,6 +296,45 @@ mod tests {
   rules: [{id: r, path: /status/phase, when: {all: [{field: /status/ready, is: true}, {condition: Ready, present: true}]}, action: Warn, message: m}]
 ";
         assert_eq!(mistakes(sound), [""; 0]);
+    }
+
+    #[test]
+    fn texts_in_cel_and_the_messages_of_health_are_compared_with_the_schema() {
+        let policy = |expression: &str| {
+            format!(
+                "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec: \
+                 {{convention: metav1, resources: [{{apiGroups: [l.io], apiVersions: [v1], resources: [things]}}], \
+                 rules: [{{name: r, path: /status/phase, expression: \"{expression}\", action: Warn, message: m}}]}}\n"
+            )
+        };
+        let guard = "!has(self.status.phase) || ";
+        for (expression, wrong) in [
+            ("self.status.phase == 'Ready'", None),
+            ("self.status.phase in ['Failed', 'ready']", Some("\"ready\"")),
+            ("'Up' != oldSelf.status['phase']", Some("\"Up\"")),
+            (
+                "self.metadata.name == 'Up' || self.status.tier == 'abcd'",
+                Some("may not be more than 3"),
+            ),
+            ("['Up'].all(self, self == 'Up')", None),
+        ] {
+            let found = mistakes_in(policy(&format!("{guard}{expression}")));
+            let expected: Vec<&str> = wrong.into_iter().collect();
+            assert_eq!(found.len(), expected.len(), "{expression}: {found:#?}");
+            assert!(
+                expected.iter().all(|text| found[0].contains(text)),
+                "{expression}: {found:#?}"
+            );
+        }
+        let health = |field: &str| {
+            format!(
+                "  phase: {{path: /status/phase, values: [{{phase: Ready, health: current}}]}}\n  \
+                 health: {{rules: [{{name: h, when: {{phase: Ready}}, is: failed, message: /status/{field}}}]}}\n"
+            )
+        };
+        assert_eq!(mistakes(&health("tier")), [""; 0]);
+        let found = mistakes(&health("teir"));
+        assert!(found.len() == 1 && found[0].contains("/status/teir is not in"), "{found:#?}");
     }
 
     /// The webhook sets the values of a built-in convention, too.
