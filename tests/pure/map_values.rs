@@ -62,6 +62,34 @@ fn each_value_is_checked_and_named_by_its_key() {
 }
 
 #[test]
+fn the_keys_of_a_map_are_checked() {
+    let checks = "keys: [{pattern: '^[a-z]+-[0-9]+$', message: must be a pod}, {maxLength: 8, action: Warn}]";
+    let outer = |path: &str| format!("conditions: [{{path: '{path}', {checks}}}]");
+    let found = |path: &str, old: Value, new: Value| -> Vec<(String, String, String)> {
+        let write = Write::of(json!({"a": old, "x": 0}), json!({"a": new, "x": 1}));
+        let findings = write.validate(&under(&outer(path), "")).findings.into_iter();
+        findings.map(|found| (found.rule.to_string(), found.field, found.message)).collect()
+    };
+    let (flat, nested) = ("/status/a/*", "/status/a/*/members/*");
+    assert_eq!(found(flat, json!({}), json!({"db-1": {}, "db-2": {}})), []);
+    let [(_, long, _), (rule, field, message)] =
+        &*found(flat, json!({}), json!({"database-1": {}, "db1": {}, "db-1": {}}))
+    else {
+        panic!("two keys are wrong")
+    };
+    assert_eq!(
+        (&**rule, &**field, &**long),
+        ("c/condition-keys", "status.a[db1]", "status.a[database-1]")
+    );
+    assert_eq!(message, "the key: \"db1\" must be a pod (pattern '^[a-z]+-[0-9]+$')");
+    // A stored key stays, and its value may change.
+    assert_eq!(found(flat, json!({"db1": {}}), json!({"db1": {"n": 1}})), []);
+    let found = found(nested, json!({}), json!({"db1": {"members": {"db2": {}, "db-2": {}}}}));
+    let fields: Vec<&str> = found.iter().map(|(_, field, _)| &**field).collect();
+    assert_eq!(fields, ["status.a[db1].members[db2]"], "only the keys of the inner maps");
+}
+
+#[test]
 fn a_value_is_compared_with_the_stored_value_of_its_key() {
     let value =
         |primary: bool, since: &str| json!({"timeline": 1, "primary": primary, "since": since});

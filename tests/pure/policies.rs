@@ -444,6 +444,7 @@ spec:
       order: Warn
       types: {PodReady: {missing: Warn, present: {when: {deleting: true}, action: Warn}, notTrue: Warn, removed: Warn, reverted: Warn, reasons: {'True': A, other: Warn}}}
       transitionTime: {member: lastTransitionTime, mustMoveOn: status, mayMoveOn: status}
+    - {path: '/status/instances/*', keys: {maxLength: 63}}
   generation: {paths: [/status/observedGeneration], minimum: 1}
   phase:
     path: /status/phase

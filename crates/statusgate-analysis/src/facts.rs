@@ -20,7 +20,7 @@ pub(crate) use collector::Collector;
 pub(crate) use fitting::{Left, is_decided, left, passes, refused, values};
 pub(crate) use sample::{
     FUTURE, GATE, GATES, LATER, NOW, PAST, STATUSES, condition, gate, generation, has_statuses,
-    matching, reason,
+    matching, reason, sample_path,
 };
 
 /// Something that predicates query.

@@ -215,6 +215,7 @@ impl<'c> Lines<'c> {
             });
         }
         self.elsewhere(|lines| {
+            list.keys.iter().for_each(|check| lines.value(&format!("a key of {path}"), check));
             for (member, checks) in list.members.iter() {
                 checks.iter().for_each(|check| lines.value(&format!("{path}[].{member}"), check));
             }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use side::{Builder, Side};
 
-use crate::facts::{self, Answer, Fact, NOW, Question, Represents, Space, condition};
+use crate::facts::{self, Answer, Fact, NOW, Question, Represents, Space, condition, sample_path};
 use crate::table::space_of;
 use statusgate_core::engine::{Facts, Health, Truth, facts_of, imposed, with_element};
 use statusgate_core::language::{Glob, List};
@@ -276,7 +276,7 @@ impl<'c> Stage<'c> {
 
     /// The path of a list, or of a value of a map, in a scene.
     fn sample(&self, path: &Pointer) -> Pointer {
-        self.list_at(path).map_or_else(|| path.clone(), ConditionList::sample_path)
+        self.list_at(path).map_or_else(|| path.clone(), sample_path)
     }
 
     fn finish(&self, side: Side, deleting: bool, generation: Option<i64>) -> Value {
@@ -312,7 +312,7 @@ impl<'c> Stage<'c> {
         let facts = facts_of(self.convention, &object, old.as_ref(), &resource);
         let mut facts = Facts { now: Some(now), ..facts };
         let list = list.filter(|list| !list.is_map());
-        let sample = list.map(ConditionList::sample_path);
+        let sample = list.map(sample_path);
         if let (Some(list), Some(path)) = (list, &sample) {
             facts = facts.reading(List { path, ..list.for_predicates() });
         }
@@ -359,7 +359,7 @@ impl<'c> Stage<'c> {
 
     /// Adds to the element of a scene the members that its list requires and that are no facts of the space.
     pub(crate) fn complete(&self, space: &Space, list: &ConditionList, scene: &mut Scene) {
-        let item = match scene.object.pointer_mut(&list.sample_path().to_string()) {
+        let item = match scene.object.pointer_mut(&sample_path(list).to_string()) {
             Some(Value::Array(items)) => items.last_mut(),
             value => value,
         };
@@ -390,7 +390,7 @@ impl<'c> Stage<'c> {
         list: &ConditionList,
         object: &'o Value,
     ) -> Vec<(String, &'o Value)> {
-        let path = list.sample_path().to_string();
+        let path = sample_path(list).to_string();
         match object.pointer(&path) {
             Some(value) if list.is_map() => vec![(path, value)],
             Some(Value::Array(items)) => {
@@ -403,7 +403,7 @@ impl<'c> Stage<'c> {
     /// Writes an element into an object, as the only one of its list or map.
     pub(crate) fn set_element(&self, object: &mut Value, list: &ConditionList, element: Value) {
         let value = if list.is_map() { element } else { json!([element]) };
-        put(object, &list.sample_path(), value);
+        put(object, &sample_path(list), value);
     }
 
     /// The phase in an object.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
-use super::fitting::{passes, values};
+use super::fitting::{Left, left, passes, values};
 use statusgate_core::language::{Pattern, Scalar};
 use statusgate_core::model::{ConditionStatus, Pointer};
 use statusgate_core::policy::convention::{ConditionList, ConditionType, Convention};
@@ -65,6 +65,17 @@ pub(crate) fn generation(convention: &Convention, path: &Pointer) -> i64 {
         [GENERATION].into_iter().chain(least).chain(limits.iter().filter_map(Value::as_i64));
     let fitting = known.find(|number| Some(*number) >= least && passes(&checks, &(*number).into()));
     fitting.unwrap_or(GENERATION)
+}
+
+/// The path in an example: of the list, or of a value of the map. An outer list or map has one element.
+pub(crate) fn sample_path(list: &ConditionList) -> Pointer {
+    let is_keyed = list.outer.as_ref().is_some_and(|outer| !outer.key.is_empty());
+    let key = match left(&Vec::from_iter(&list.keys.0)) {
+        Left::Value(Value::String(key)) if !is_keyed => key,
+        _ if is_keyed => "0".to_owned(),
+        _ => "example".to_owned(),
+    };
+    list.path.with_element(&key)
 }
 
 /// The checks of a member of a list's elements.

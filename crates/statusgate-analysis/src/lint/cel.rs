@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::example::{Search, Variation, replaced, without_one};
 use super::rules::MAX_SEARCH;
 use super::{Kind, Remark};
-use crate::facts::STATUSES;
+use crate::facts::{STATUSES, sample_path};
 use crate::scene::Scene;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{Budget, holds};
@@ -281,7 +281,7 @@ impl Trials<'_> {
         reserve: u64,
     ) -> Option<bool> {
         for list in self.search.lists().filter(|list| !list.is_map()) {
-            let place = list.sample_path().to_string();
+            let place = sample_path(list).to_string();
             let stage = &self.search.stage;
             let lists = conditions(rule, |kind, status| stage.condition(list, kind, status));
             match fields.iter_mut().find(|(known, _)| *known == place) {

@@ -14,6 +14,13 @@ use statusgate_core::policy::{Check, Disposition, Field};
 pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
     let mut found = of_fields(&lint.stage, None);
     for list in &lint.convention.conditions {
+        let keys = format!("key of {}", list.root().field());
+        found.extend(excluding(&keys, &list.keys, |key| {
+            let mut object = lint.stage.bare();
+            let path = list.path.with_element(key.as_str().unwrap_or_default());
+            put(&mut object, &path, json!({}));
+            object
+        }));
         found.extend(list.members.iter().filter_map(|(member, checks)| {
             let name = format!("member {member} of {}", list.a_noun());
             excluding(&name, checks, |value| with_member(&lint.stage, list, member, value))

@@ -48,6 +48,8 @@ document! {
         history?: History,
         /// In each checked member of an element, the empty string counts as absent. Default: false.
         empty_is_absent = bool,
+        /// The checks of the keys of a map whose values are the elements: of the inner maps, if there are two.
+        keys = ZeroOrMore<Check>,
         /// The checks of each member of an element.
         #[schemars(extend("x-merge" = "members"))]
         members = IndexMap<String, ZeroOrMore<Check>>,

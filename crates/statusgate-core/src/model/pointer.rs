@@ -116,7 +116,7 @@ impl Pointer {
     }
 
     /// The same path with this name instead of `*`.
-    pub(crate) fn with_element(&self, name: &str) -> Self {
+    pub fn with_element(&self, name: &str) -> Self {
         let tokens = self.tokens.iter().map(|token| if token == EACH { name } else { token });
         Self::from_tokens(tokens.map(str::to_owned).collect())
     }

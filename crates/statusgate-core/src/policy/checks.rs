@@ -30,6 +30,17 @@ impl Check {
             || self.maximum.is_some()
             || self.format.is_some()
     }
+
+    /// Whether this says something about keys, which are texts that are always there.
+    pub(super) fn fits_keys(&self) -> bool {
+        let about_presence =
+            self.required || self.forbidden || !self.nullable || self.empty_is_absent;
+        let about_numbers = self.minimum.is_some() || self.maximum.is_some();
+        !about_presence
+            && !about_numbers
+            && self.kind.is_none_or(|kind| kind == FieldType::String)
+            && self.values.iter().all(|value| value.value().is_string())
+    }
 }
 
 impl Compiler<'_> {

@@ -712,7 +712,10 @@ pub(crate) const ELEMENT_PLACES: &[Place] = &[
     ),
     place(
         "each-of-map",
-        &[(Lists, "{path: '/status/map/*', each: [{id: e, when: $P, action: Deny, message: m}]}")],
+        &[(
+            Lists,
+            "{path: '/status/map/*', keys: {enum: [a]}, each: [{id: e, when: $P, action: Deny, message: m}]}",
+        )],
     ),
     place(
         "default-absent",

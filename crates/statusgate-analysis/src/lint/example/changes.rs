@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use super::Search;
 use super::edit::{replaced, without_one};
 use super::seeds::{GENERATION, OTHER};
-use crate::facts::STATUSES;
-use crate::facts::{FUTURE, LATER, NOW, PAST, values};
+use crate::facts::{FUTURE, LATER, NOW, PAST, STATUSES, sample_path, values};
 use crate::scene::{Scene, put};
 use statusgate_core::model::Pointer;
 use statusgate_core::policy::Check;
@@ -219,7 +218,7 @@ impl Search<'_> {
     fn additions(&self, object: &Value, other: Option<&Value>) -> Vec<Value> {
         let mut larger = Vec::new();
         for list in self.lists() {
-            let path = list.sample_path().to_string();
+            let path = sample_path(list).to_string();
             let empty = Vec::new();
             let items = object.pointer(&path).and_then(Value::as_array).unwrap_or(&empty);
             let taken: Vec<_> = items.iter().map(|item| item.get("type")).chain([None]).collect();
@@ -230,7 +229,7 @@ impl Search<'_> {
             });
             for item in copied.chain(known).filter(|item| !taken.contains(&item.get("type"))) {
                 let mut more = object.clone();
-                put(&mut more, &list.sample_path(), items.iter().cloned().chain([item]).collect());
+                put(&mut more, &sample_path(list), items.iter().cloned().chain([item]).collect());
                 larger.push(more);
             }
             // In the order of the convention.
@@ -258,7 +257,7 @@ impl Search<'_> {
     fn wrong_lists(&self, object: &Value) -> Vec<Value> {
         let mut wrong = Vec::new();
         for list in self.lists() {
-            let path = list.sample_path().to_string();
+            let path = sample_path(list).to_string();
             if let Some(value) = object.pointer(&path).filter(|_| list.is_map()) {
                 let values = list.max_items.map(|most| {
                     (0..=most).map(|number| (format!("example{number}"), value.clone())).collect()

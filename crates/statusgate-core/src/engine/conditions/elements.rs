@@ -29,6 +29,7 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         circumstances: &Circumstances<'p, '_, 's, 'a>,
         violations: &mut dyn Sink<'p>,
     ) {
+        self.judge_key(violations);
         self.judge_members(violations);
         self.judge_type(circumstances.facts, violations);
         if let Some(times) = &self.path.list.transition_time {
@@ -59,6 +60,20 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
                     Violation::new(&rule.rule, rule.action, field, message)
                 }));
             }
+        }
+    }
+
+    fn judge_key(&self, violations: &mut dyn Sink<'p>) {
+        let checks = &self.path.list.keys;
+        let (Some(key), false) = (self.position.own_key(), checks.is_empty()) else { return };
+        let key = Json::String(key.into());
+        let fault =
+            checks.iter().find_map(|check| Some((check, fields::violation(check, Some(&key))?)));
+        if let Some((check, (cause, message))) = fault {
+            let found = self.located("", |field| {
+                Violation::new(&check.rule, check.action(), field, format!("the key: {message}"))
+            });
+            violations.push(found.cause(cause));
         }
     }
 

@@ -118,7 +118,7 @@ impl<'p> Path<'p, '_, '_> {
     }
 }
 
-impl Position<'_> {
+impl<'o> Position<'o> {
     /// The index or the key, as in a field: `cluster-1`.
     pub(super) fn name(self) -> String {
         match self {
@@ -127,6 +127,14 @@ impl Position<'_> {
             Self::Inner(outer, names, key) => {
                 format!("{}].{}[{}", escaped(outer), names.join("."), escaped(key))
             }
+        }
+    }
+
+    /// The key in the map whose value is the element.
+    pub(super) fn own_key(self) -> Option<&'o str> {
+        match self {
+            Self::Index(_) => None,
+            Self::Key(key) | Self::Inner(_, _, key) => Some(key),
         }
     }
 

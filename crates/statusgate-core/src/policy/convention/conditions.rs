@@ -25,6 +25,11 @@ pub enum Position<'o> {
 }
 
 impl OuterList {
+    /// Whether the elements are the values of a map.
+    fn is_map(&self) -> bool {
+        self.inner.is_empty() || self.nested
+    }
+
     /// The elements of a list, or the values of a map. `None` if this is not what is expected.
     pub(crate) fn elements<'o, 'a>(
         &'o self,
@@ -68,18 +73,12 @@ impl ConditionList {
 
     /// Whether the elements are the values of a map.
     pub fn is_map(&self) -> bool {
-        self.outer.as_ref().is_some_and(|outer| outer.inner.is_empty() || outer.nested)
+        self.outer.as_ref().is_some_and(OuterList::is_map)
     }
 
     /// The path of the list, or of the outer list or map.
     pub fn root(&self) -> &Pointer {
         self.outer.as_ref().map_or(&self.path, |outer| &outer.path)
-    }
-
-    /// The path in an example: of the list, or of a value of the map. An outer list or map has one element.
-    pub fn sample_path(&self) -> Pointer {
-        let is_keyed = self.outer.as_ref().is_some_and(|outer| !outer.key.is_empty());
-        self.path.with_element(if is_keyed { "0" } else { "example" })
     }
 
     /// The elements of the list; with an outer list or map, of the lists of all its elements.
@@ -221,6 +220,9 @@ impl Compiler<'_> {
             rules.name("history-rewritten", history.rewritten.as_mut());
             rules.name("history-repeated", history.repeated.as_mut());
         }
+        for (at, check) in at.key("keys").each(&mut list.keys.0) {
+            *check = self.check_of_keys(check, document, list.outer.as_ref(), at);
+        }
         for (name, checks) in &mut list.members {
             for (at, check) in at.key("members").key(name).each(&mut checks.0) {
                 check.empty_is_absent |= document.empty_is_absent;
@@ -239,6 +241,25 @@ impl Compiler<'_> {
             self.transition_times(times, document, resource_version, at.key("transitionTime"));
         }
         list
+    }
+
+    fn check_of_keys(
+        &self,
+        check: &Check,
+        document: &ConditionList,
+        outer: Option<&OuterList>,
+        at: At<'_>,
+    ) -> Check {
+        if !outer.is_some_and(OuterList::is_map) {
+            at.report_with_help(
+                "only the values of a map have keys",
+                "a path to them ends with \"*\": /status/instances/*",
+            );
+        } else if !check.fits_keys() {
+            at.report("a key is a text: this check is for other values");
+        }
+        let id = member_id("keys", document.element.as_ref().map(|name| name.as_str()));
+        self.check(check, &id, &document.source, at)
     }
 
     /// Without a `parentKey`, the outer one is a map.

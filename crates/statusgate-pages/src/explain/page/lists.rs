@@ -9,10 +9,12 @@ impl Page {
         let what = list.element.as_ref().map_or("Conditions", |name| name.as_str());
         self.heading(format!("{what}: {}", list.path.field()));
         self.list(about(list));
+        let keys = list.keys.iter().map(|check| requirement("the key", check));
         let rows = list.members.iter().flat_map(|(member, checks)| {
             checks.iter().map(move |check| requirement(member, check))
         });
-        self.table(["member", "requirement", "rule", "source"], rows.collect());
+        let head = ["member", "requirement", "rule", "source"];
+        self.table(head, keys.chain(rows).collect());
         let rows = list.types.values().map(|kind| {
             let polarity = kind.polarity.unwrap_or_default().name().to_owned();
             [kind.name.clone(), polarity, remarks(kind), kind.meaning.clone(), kind.source.clone()]
