@@ -59,7 +59,7 @@ pub(crate) fn one_or_list(texts: &[&str]) -> Value {
 
 /// A recorded value for people, on one line, not too long.
 pub(crate) fn shown(text: &str) -> String {
-    one_line(text).replace(is_invisible, " ").chars().take(MAX_SHOWN).collect()
+    one_line(text).chars().take(MAX_SHOWN).collect()
 }
 
 /// Some of them, and how many more there are.
@@ -67,11 +67,6 @@ pub(crate) fn listed(names: &[String], most: usize) -> String {
     let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = names.len().saturating_sub(most);
     if more == 0 { shown } else { format!("{shown} and {more} more") }
-}
-
-/// Characters that change how the text around them is shown.
-const fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The last name of a pointer.

@@ -12,7 +12,7 @@ export async function call(name, request = {}, signal = undefined) {
     response = await fetch(`calls/${name}`, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("`statusgate ui` does not answer. Is it still running?");
+    throw Object.assign(new Error("`statusgate ui` does not answer. Is it still running? This page tries again."), { isGone: true });
   }
   if (!response.ok) throw new Error((await response.text()) || `HTTP ${response.status}`);
   const answer = await response.json();

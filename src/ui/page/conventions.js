@@ -33,6 +33,10 @@ async function page(element, name, state) {
   if (new URLSearchParams(location.search).has("embedded")) {
     document.body.classList.add("embedded");
     show(element, await play(name, state));
+    // The frame is as high as what it shows.
+    new ResizeObserver(() => {
+      if (frameElement) frameElement.style.height = `${document.documentElement.offsetHeight}px`;
+    }).observe(document.documentElement);
     return name;
   }
   // The tables of a large convention take a second.
@@ -115,10 +119,24 @@ async function playgroundLink(label, state) {
   return el("a", { class: "button", href: `#/playground?s=${await pack(state)}` }, label);
 }
 
+/** The answers that an address names, and the names that the convention does not have. */
+function read(state, { facts, answers }) {
+  const unknown = [];
+  const given = [...answers];
+  for (const [label, answer] of state) {
+    const at = facts.findIndex((fact) => fact.label === label);
+    const chosen = facts[at]?.answers.indexOf(answer) ?? -1;
+    if (chosen < 0) unknown.push(`${label} = ${answer}`);
+    else given[at] = chosen;
+  }
+  return { given, unknown };
+}
+
 /** The truth table as choices: each fact has an answer, and the engine judges the state. */
 async function play(name, state) {
-  const given = state.get("state")?.split(".").map(Number) ?? null;
-  const first = await call("state", { convention: name, answers: given });
+  const usual = await call("state", { convention: name, answers: null });
+  const { given, unknown } = read(state, usual);
+  const first = state.size > 0 ? await call("state", { convention: name, answers: given }) : usual;
   const { facts, answers } = first;
   const result = el("div", { class: "result" }, await outcome(name, first));
   // Readers of the screen announce this line, not all of the result.
@@ -126,7 +144,8 @@ async function play(name, state) {
   let asked = 0;
   async function choose(at, answer) {
     answers[at] = answer;
-    keep(`conventions/${name}`, { state: answers.join(".") });
+    const chosen = facts.map((fact, at) => [fact.label, fact.answers[answers[at]]]);
+    keep(`conventions/${name}`, chosen.filter((_, at) => answers[at] !== usual.answers[at]));
     const asking = ++asked;
     const outcomes = await call("state", { convention: name, answers })
       .then((answer) => outcome(name, answer), (error) => el("p", { class: "error" }, error.message));
@@ -137,6 +156,7 @@ async function play(name, state) {
   return el("section", { class: "play" },
     el("h2", {}, "Try a state"),
     el("p", { class: "quiet" }, "Choose what a status says. The engine answers as in a review."),
+    unknown.length > 0 && el("p", { class: "error" }, `This convention does not have what the link names: ${unknown.join(", ")}.`),
     el("div", { class: "columns" },
       el("div", { class: "facts" }, facts.map((fact, at) => choice(fact, answers[at], at, (answer) => choose(at, answer)))),
       el("div", {}, said, result)));

@@ -18,13 +18,23 @@ function fill(element, attributes, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
+  element.append(...shown(children));
   return element;
+}
+
+/** Invisible letters and those that change the order of the text as escapes: they can make one name look like another. */
+export function visible(text) {
+  return text.replace(/[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function shown(children) {
+  return children.flat(Infinity).filter((child) => child != null && child !== false)
+    .map((child) => (typeof child === "string" ? visible(child) : child));
 }
 
 /** Replaces the content of an element. */
 export function show(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== false));
+  element.replaceChildren(...shown(children));
 }
 
 /** A text of the engine: parts in backticks are code. */
@@ -37,10 +47,17 @@ export function badge(word, meaning = word) {
   return el("span", { class: `badge is-${meaning}` }, word);
 }
 
+/** A text with its beginning, if it is long. */
+export function folded(text) {
+  return text?.length > 400 ? el("details", { class: "long" }, el("summary", {}, `${text.slice(0, 200)}…`), text) : text;
+}
+
 /** A table that scrolls on a narrow screen. Columns without any content are left out. */
 export function table(head, rows, cell = words) {
   const used = head.map((_, at) => at).filter((at) => rows.some((row) => row[at] !== "" && row[at] != null));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": head.filter(Boolean).join(", ") },
+  // With a link in each row, the keys reach every part of it.
+  const isReached = rows.some((row) => row.some((content) => content instanceof HTMLAnchorElement));
+  return el("div", { class: "scroll", tabindex: !isReached && "0", role: "region", "aria-label": head.filter(Boolean).join(", ") },
     el("table", {},
       el("thead", {}, el("tr", {}, used.map((at) => el("th", { scope: "col" }, head[at])))),
       el("tbody", {}, rows.map((row) =>

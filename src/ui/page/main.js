@@ -8,6 +8,9 @@ const PLACES = {
   cluster: () => import("./cluster.js"),
 };
 
+/** Until a place is asked for again whose program did not answer, in milliseconds. */
+const RETRY = 3000;
+
 const main = document.getElementById("main");
 let visits = 0;
 
@@ -29,6 +32,7 @@ async function visit() {
     document.title = `${title} · statusgate`;
   } catch (error) {
     show(element, el("p", { class: "error", role: "alert" }, words(error.message)));
+    if (error.isGone) setTimeout(() => visited === visits && visit(), RETRY);
   }
   if (visited !== visits) return;
   show(main, element);

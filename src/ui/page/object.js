@@ -3,7 +3,7 @@
 import { pack } from "./address.js";
 import { call } from "./calls.js";
 import { age, pages } from "./cluster.js";
-import { badge, el, show, svg, table } from "./dom.js";
+import { badge, el, folded, show, svg, table, visible } from "./dom.js";
 import { difference, mistakes, verdict } from "./outcome.js";
 
 /** Shows an object as it is now. Returns the title. */
@@ -13,14 +13,14 @@ export async function visit(element, [resource, namespace, name]) {
   // As audit and backfill judge it: a first write, and a write that changes nothing.
   const [first, again] = await Promise.all([call("judge", write), call("judge", { ...write, old: yaml })]);
   const { generation, uid, creationTimestamp } = object.metadata;
-  const text = yamlView(yaml);
+  const text = yamlView(visible(yaml));
   const path = namespace ? `${namespace}/${name}` : name;
   show(element,
     el("p", { class: "path" }, el("a", { href: "#/cluster" }, "Cluster"), ` / ${resource}`),
     el("h1", {}, path),
     pages(),
     line.unjudged && el("p", { class: "error" }, line.unjudged),
-    el("p", {}, line.health && badge(line.retried ? `${line.health} (retried)` : line.health, line.health), ` ${line.healthReason ?? ""}`),
+    el("p", {}, line.health && badge(line.retried ? `${line.health} (retried)` : line.health, line.health), " ", folded(line.healthReason ?? "")),
     table(["kind", "phase", "since", "policies", "generation", "created", "uid"], [[
       `${line.kind} ${line.apiVersion}`, line.phase, line.since && `${line.since} (${age(line.since)})`, line.policies.join(", "),
       generation && String(generation), creationTimestamp && `${creationTimestamp} (${age(creationTimestamp)})`, uid,
@@ -104,6 +104,6 @@ function timeLine({ metadata, status }) {
       bars),
     el("details", {}, el("summary", {}, "The conditions as text"),
       table(["condition", "status", "since", "age", "reason", "message"], conditions.map(({ name, status, start, lastTransitionTime, reason, message }) =>
-        [name, status, lastTransitionTime, Number.isFinite(start) && age(start, now), reason, message].map((text) => String(text || ""))), (text) => text)),
+        [name, status, lastTransitionTime, Number.isFinite(start) && age(start, now), reason, message].map((text) => folded(String(text || "")))), (text) => text)),
   ];
 }

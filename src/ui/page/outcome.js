@@ -1,9 +1,14 @@
 // The outcome of a write: the verdict of both webhooks, their findings and patch, and what readers see.
 
-import { badge, el, table } from "./dom.js";
+import { badge, el, folded, table } from "./dom.js";
 
 export function severity(action) {
   return { deny: "error", repair: "warning", warn: "warning" }[action] ?? "info";
+}
+
+/** Only what failed is red. */
+export function findingColor(action) {
+  return severity(action) === "info" ? "info" : "warning";
 }
 
 export function mistakes(list) {
@@ -18,7 +23,7 @@ export function mistakes(list) {
 export function verdict(judged, object, isStored = false) {
   const { identity, resource, subresource, operation, policies, unjudged, kubectl, findings, patch, before, after, readers } = judged;
   const isDenied = judged.mutate.allowed === false || judged.validate.allowed === false;
-  const [word, meaning] = isDenied ? ["denied", "failed"] : unjudged ? ["not judged", "unknown"] : ["allowed", "current"];
+  const [word, meaning] = isDenied ? ["denied", isStored ? "warning" : "failed"] : unjudged ? ["not judged", "unknown"] : ["allowed", "current"];
   const health = readers.retried ? `${readers.health} (retried)` : readers.health;
   const go = ({ place }) => () => object.go(place.line, place.column);
   return [
@@ -29,16 +34,16 @@ export function verdict(judged, object, isStored = false) {
     el("h2", {}, `Findings (${findings.length})`),
     findings.length === 0 ? el("p", { class: "quiet" }, "None.")
       : el("ul", { class: "findings" }, findings.map((found) => el("li", {},
-        badge(found.finding.action, severity(found.finding.action)), " ",
-        el("button", { type: "button", class: "link", onclick: go(found) }, found.finding.field), ` ${found.finding.message} `,
+        badge(found.finding.action, findingColor(found.finding.action)), " ",
+        el("button", { type: "button", class: "link", onclick: go(found) }, found.finding.field), " ", folded(found.finding.message), " ",
         found.builtIn ? ruleLink(found.finding.rule) : found.finding.rule))),
     el("h2", {}, "The mutating webhook"),
     patch.length === 0 ? el("p", { class: "quiet" }, "Changes nothing.") : difference(before, after) ?? el("pre", { tabindex: "0" }, patch.join("\n")),
     el("h2", {}, isDenied && !isStored ? "Readers would see" : "Readers see"),
     isDenied && !isStored && el("p", { class: "quiet" }, "The write is rejected, so they still see the stored object."),
     table(["", "", "why"], [
-      ["health", badge(health, readers.health), readers.healthReason],
-      ["kstatus of kubernetes-sigs", readers.error ? "error" : readers.status, readers.message],
+      ["health", badge(health, readers.health), folded(readers.healthReason)],
+      ["kstatus of kubernetes-sigs", readers.error ? "error" : readers.status, folded(readers.message)],
       readers.admissiblePhases && ["phase", readers.phase ?? "none", readers.contradiction ?? `admissible: ${readers.admissiblePhases.join(", ")}`],
       readers.exported ? ["Argo CD", readers.argocd, "with a health script of this convention"]
         : ["Argo CD", "unknown", "There is no convention to make a health script of. It may have its own."],

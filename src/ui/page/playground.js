@@ -7,6 +7,8 @@ import { mistakes, severity, verdict } from "./outcome.js";
 import { editor } from "./yaml.js";
 
 const DELAY = 150;
+/** The longest address that mail and chat programs keep as one link, in characters. */
+const LONGEST = 8000;
 
 /** A write that the policy of AppCat rejects. */
 const EXAMPLE = {
@@ -61,6 +63,7 @@ export async function visit(element, _path, query) {
   // Readers of the screen announce this line, not all of the result.
   const said = el("p", { class: "hidden", role: "status" });
   const more = el("div", { class: "more" });
+  const long = el("p", { class: "quiet", id: "long" });
 
   function values() {
     const values = { convention: convention.value };
@@ -94,7 +97,9 @@ export async function visit(element, _path, query) {
     running = new AbortController();
     const { signal } = running;
     const filled = Object.entries(values()).filter(([name, value]) => FIELDS.includes(name) && value);
-    if (element.isConnected) keep("playground", { s: await pack(Object.fromEntries(filled)) });
+    const packed = await pack(Object.fromEntries(filled));
+    if (element.isConnected) keep("playground", { s: packed });
+    show(long, packed.length > LONGEST && `The address of this write has ${packed.length.toLocaleString("en")} characters. Many programs cut such a link: send the object as a file.`);
     try {
       const answer = await call("judge", request(), signal);
       if (signal.aborted) return;
@@ -182,7 +187,7 @@ export async function visit(element, _path, query) {
           el("p", { class: "quiet" }, "Paste lines of `statusgate record`, an audit log, a watch or a list. What was recorded becomes a rule, also if it is a bug."),
           recorded,
           el("p", {}, el("button", { type: "button", id: "draft", onclick: draft }, "Draft a convention")))),
-      el("div", { class: "outcome" }, said, result,
+      el("div", { class: "outcome" }, said, result, long,
         el("p", {}, el("button", { type: "button", id: "case", onclick: testCase }, "Make a test case")), more)));
   await judge();
   return "Playground";

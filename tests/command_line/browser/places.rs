@@ -57,7 +57,9 @@ fn a_state_of_a_convention_can_be_played_and_opened_as_an_object() {
             "[...fact.querySelectorAll('span')].find((one) => one.textContent === 'False')";
         browser.run(&format!("const fact = {fact}; {is_false}.id = 'false'"), &Value::Null);
         browser.click("#false");
-        browser.until("return location.hash.includes('state=')");
+        browser.until(
+            "return new URLSearchParams(location.hash.split('?')[1]).get('Ready') === 'False'",
+        );
         browser.shows("phase Ready disagrees: condition Ready is False");
         let before =
             browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
@@ -114,9 +116,9 @@ fn a_round_of_the_playground() {
 fn everything_can_be_done_with_the_keyboard() {
     let browser = Browser::start();
     browser.open("conventions");
-    // Past the link to the content, the name and the places: the first convention.
+    // Past the link to the content and the places: the first convention.
     browser.run("document.activeElement.blur()", &Value::Null);
-    browser.press(&[TAB, TAB, TAB, TAB, TAB, TAB, ENTER]);
+    browser.press(&[TAB, TAB, TAB, TAB, TAB, ENTER]);
     browser.shows("Try a state");
     browser.until("return document.activeElement.id === 'main'");
     let focused = "document.activeElement.name?.startsWith('fact-') ?? false";
@@ -127,7 +129,7 @@ fn everything_can_be_done_with_the_keyboard() {
         }
     }
     browser.press(&[RIGHT]);
-    browser.until("return location.hash.includes('state=')");
+    browser.until("return location.hash.includes('?')");
     browser.open("playground");
     // Tab leaves an editor.
     browser.edit("object");
@@ -136,6 +138,63 @@ fn everything_can_be_done_with_the_keyboard() {
     browser.press(&[ENTER]);
     browser.until("return document.activeElement.parentElement.open");
     browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_link_that_names_what_a_convention_does_not_have_says_so() {
+    let browser = Browser::start();
+    browser.open("conventions/appcat?Ready=False&PodRaedy=True");
+    browser.shows("does not have what the link names: PodRaedy = True");
+    browser.shows("phase Ready disagrees: condition Ready is False");
+    browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn odd_letters_are_escapes_long_messages_fold_and_long_links_warn() {
+    let browser = Browser::start();
+    let message = |text: &str| {
+        let condition = json!({"type": "Ready", "status": "False", "reason": "R", "message": text});
+        json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis", "metadata": {"name": "a\u{202e}b"},
+            "status": {"phase": "Re\u{202e}ady\u{200b}", "conditions": [condition]}})
+    };
+    browser.open_write(&json!({"object": message("short").to_string()}));
+    browser.shows("Re\\u202eady\\u200b");
+    let hidden = "return document.querySelector('.outcome').innerText.match(/[\\u200b\\u202e]/g)";
+    assert_eq!(browser.run(hidden, &Value::Null), Value::Null);
+    assert_eq!(browser.run("return document.querySelector('#long').innerText", &Value::Null), "");
+    // Letters that a link cannot compress.
+    let mut state = 42_u64;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'a' + u8::try_from(state >> 60).unwrap())
+    };
+    let long: String = (0..40_000).map(|_| letter()).collect();
+    browser.open_write(&json!({"object": message(&long).to_string(), "convention": "metav1"}));
+    browser.shows("Many programs cut such a link");
+    browser.until("return document.querySelector('.outcome details.long') !== null");
+    assert_eq!(
+        browser.run("return document.querySelector('.outcome details.long').open", &Value::Null),
+        false
+    );
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn the_frame_of_a_page_of_the_site_is_as_high_as_what_it_shows() {
+    let browser = Browser::at(super::site::serve(), None);
+    browser.open("conventions");
+    let frame = "const frame = document.createElement('iframe');
+        frame.src = 'index.html?embedded#/conventions/appcat';
+        frame.style.width = '700px';
+        document.body.append(frame);";
+    browser.run(frame, &Value::Null);
+    browser.until(
+        "const { contentDocument, clientHeight } = document.querySelector('iframe');
+        const { scrollHeight, offsetHeight } = contentDocument.documentElement;
+        return contentDocument.querySelector('.play') && clientHeight > 600 && scrollHeight <= clientHeight && offsetHeight <= clientHeight",
+    );
 }
 
 #[test]

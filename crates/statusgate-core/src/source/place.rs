@@ -103,9 +103,21 @@ pub(super) const fn renderer(is_colored: bool) -> Renderer {
 }
 
 /// Foreign text as part of a line. Names of objects and files and messages of rules must not steer a
-/// terminal, or begin a line that a pipeline reads as a command.
+/// terminal, or begin a line that a pipeline reads as a command. Invisible letters and those that change the order of
+/// the text are escapes: they can make one name look like another. The page does the same (`dom.js`).
 pub fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' => line.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            _ => line.push(if letter.is_control() { ' ' } else { letter }),
+        }
+    }
+    line
 }
 
 /// The nearest character boundary at or before a byte.
@@ -123,6 +135,11 @@ const MAX_AROUND: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn foreign_text_cannot_steer_a_terminal_or_hide_letters() {
+        assert_eq!(one_line("a\u{202e}b\u{1b}[2J\nc\u{200b}ä"), "a\\u202eb [2J c\\u200bä");
+    }
 
     #[test]
     fn a_place_is_counted_in_characters_and_cut_to_its_line() {
