@@ -19,6 +19,7 @@ use statusgate_core::admit::Reply;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::model::{Operation, Subject, shortened};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::source::one_line;
 use statusgate_core::wire::{AdmissionRequest, depth_of, respond_about_document};
 use statusgate_server::telemetry::lines::last_boundary;
 use statusgate_server::{DocumentReview, PolicyStore};
@@ -142,8 +143,7 @@ fn unresolved(mistakes: &Diagnostics) -> Vec<String> {
 }
 
 fn warning(text: &str) -> String {
-    let text = text.replace(|letter: char| letter.is_control(), " ");
-    shortened(&text, MAX_WARNING)
+    shortened(&one_line(text), MAX_WARNING)
 }
 
 fn patterns_in(value: &Value) -> usize {

@@ -137,7 +137,8 @@ async function play(name, state) {
   const usual = await call("state", { convention: name, answers: null });
   const { given, unknown } = read(state, usual);
   const first = state.size > 0 ? await call("state", { convention: name, answers: given }) : usual;
-  const { facts, answers } = first;
+  const { facts } = first;
+  const answers = [...first.answers];
   const result = el("div", { class: "result" }, await outcome(name, first));
   // Readers of the screen announce this line, not all of the result.
   const said = el("p", { class: "hidden", role: "status" });

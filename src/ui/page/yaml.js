@@ -42,7 +42,7 @@ export function editor({ id, label, value, onchange, schema }) {
         lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), yaml(), syntaxHighlighting(colors), theme,
         schema ? autocompletion({ override: [(context) => complete(context, schema)] }) : [],
         keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap, ...lintKeymap]),
-        EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
+        EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
         EditorView.updateListener.of((update) => update.docChanged && onchange()),
       ],
     }),

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::engine::{Action, Finding, Verdict};
 use crate::model::quote;
+use crate::source::one_line;
 
 use super::AdmissionRequest;
 
@@ -189,8 +190,7 @@ fn warnings(verdict: &Verdict<'_>) -> Vec<String> {
             let tail = format!(" [{}]", finding.rule);
             let room = MAX_WARNING_LENGTH.saturating_sub(tail.chars().count());
             // The API server drops a warning with a line break.
-            let text = format!("{}: {}", finding.field, finding.message)
-                .replace(|letter: char| letter.is_control(), " ");
+            let text = one_line(&format!("{}: {}", finding.field, finding.message));
             format!("{}{tail}", truncated(&text, room))
         })
         .collect()
