@@ -67,7 +67,7 @@ fn the_keys_of_a_map_are_checked() {
     let outer = |path: &str| format!("conditions: [{{path: '{path}', {checks}}}]");
     let found = |path: &str, old: Value, new: Value| -> Vec<(String, String, String)> {
         let write = Write::of(json!({"a": old, "x": 0}), json!({"a": new, "x": 1}));
-        let findings = write.validate(&under(&outer(path), "")).findings.into_iter();
+        let findings = write.validate(&under(outer(path), "")).findings.into_iter();
         findings.map(|found| (found.rule.to_string(), found.field, found.message)).collect()
     };
     let (flat, nested) = ("/status/a/*", "/status/a/*/members/*");
