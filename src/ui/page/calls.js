@@ -16,7 +16,7 @@ export async function call(name, request = {}, signal = undefined) {
     response = await fetch(`calls/${name}`, options);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw Object.assign(new Error("`statusgate ui` does not answer. Is it still running? This page tries again."), { isGone: true });
+    throw Object.assign(new Error("`statusgate ui` does not answer. Is it still running?"), { isGone: true });
   }
   if (!response.ok) throw new Error((await response.text()) || `HTTP ${response.status}`);
   const answer = await response.json();

@@ -173,7 +173,7 @@ async function audit(element, filter) {
         if (!element.isConnected) return;
       }
     } catch (error) {
-      show(said, el("p", { class: "error" }, words(error.message)));
+      show(said, el("p", { class: "error" }, words(error.message), " This page tries again."));
       next = Date.now() + 1000 * RETRY;
     }
     isFollowing = false;

@@ -31,7 +31,7 @@ async function visit() {
     const title = await visit(element, rest.join("/"), new URLSearchParams(query));
     document.title = `${title} · statusgate`;
   } catch (error) {
-    show(element, el("p", { class: "error", role: "alert" }, words(error.message)));
+    show(element, el("p", { class: "error", role: "alert" }, words(error.message), error.isGone && " This page tries again."));
     if (error.isGone) setTimeout(() => visited === visits && visit(), RETRY);
   }
   if (visited !== visits) return;

@@ -67,10 +67,10 @@ pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[
     compared.types(at);
 }
 
-/// Compares a text in CEL with the schemas of the field that it is compared with.
+/// Compares a text in CEL with the schemas of the field that it is compared with. The empty text asks whether it is set.
 pub(super) fn compare_constant(path: Vec<String>, text: &str, at: At<'_>, defined: &[&Defined]) {
     let compared = Compared { pointer: Pointer::from_tokens(path), defined };
-    if compared.pointer.is_below_status() {
+    if !text.is_empty() && compared.pointer.is_below_status() {
         compared.some_accepts_value(&text.into(), at);
     }
 }
@@ -310,6 +310,7 @@ mod tests {
         let guard = "!has(self.status.phase) || ";
         for (expression, wrong) in [
             ("self.status.phase == 'Ready'", None),
+            ("self.status.phase != ''", None),
             ("self.status.phase in ['Failed', 'ready']", Some("\"ready\"")),
             ("'Up' != oldSelf.status['phase']", Some("\"Up\"")),
             (
