@@ -50,7 +50,7 @@ pub(crate) fn passes(checks: &[&Check], value: &Value) -> bool {
 /// A value that does not pass all of these checks.
 pub(crate) fn refused(checks: &[&Check]) -> Option<Value> {
     let odd = [json!("example"), json!(1), json!(-1), json!(1_000_000), true.into()];
-    values(checks).into_iter().chain(odd).find(|value| !passes(checks, value))
+    values(checks).chain(odd).find(|value| !passes(checks, value))
 }
 
 /// A small set with a member of each of these sets, none of which is empty.
@@ -100,59 +100,48 @@ pub(crate) fn is_decided(checks: &[&Check]) -> bool {
 }
 
 /// Values of every kind, the best examples first.
-pub(crate) fn values(checks: &[&Check]) -> Vec<Value> {
-    let mut values: Vec<Value> = Vec::new();
-    let words = checks.iter().flat_map(|check| &check.values);
-    values.extend(words.map(|word| word.value().clone()));
-    for kind in checks.iter().filter_map(|check| check.kind) {
-        match kind {
-            FieldType::Integer | FieldType::Number => values.extend([3, 4, 5].map(Value::from)),
-            FieldType::Boolean => values.extend([true, false].map(Value::from)),
-            FieldType::Object => values.push(json!({"example": "text"})),
-            FieldType::Array => values.push(json!(["example"])),
-            FieldType::String => {}
-        }
-    }
-    values.extend(texts(checks).into_iter().map(Value::from));
-    values.extend(numbers(checks));
-    values.extend([json!({"example": "text"}), json!(["example"]), true.into(), false.into()]);
-    values.extend([json!(""), json!({}), json!([])]);
+pub(crate) fn values<'c>(checks: &'c [&Check]) -> impl Iterator<Item = Value> + 'c {
+    let words = checks.iter().flat_map(|check| &check.values).map(|word| word.value().clone());
+    let kinds = checks.iter().filter_map(|check| check.kind).flat_map(|kind| match kind {
+        FieldType::Integer | FieldType::Number => [3, 4, 5].map(Value::from).to_vec(),
+        FieldType::Boolean => [true, false].map(Value::from).to_vec(),
+        FieldType::Object => vec![json!({"example": "text"})],
+        FieldType::Array => vec![json!(["example"])],
+        FieldType::String => Vec::new(),
+    });
+    let all = words.chain(kinds).chain(texts(checks).map(Value::from)).chain(numbers(checks));
+    let odd = [json!({"example": "text"}), json!(["example"]), true.into(), false.into()];
+    let all = all.chain(odd).chain([json!(""), json!({}), json!([])]);
     // A value that counts as absent passes every check, which shows nothing.
-    values.retain(|value| value != "" || !checks.iter().any(|check| check.empty_is_absent));
-    values
+    all.filter(|value| value != "" || !checks.iter().any(|check| check.empty_is_absent))
 }
 
-fn texts(checks: &[&Check]) -> Vec<String> {
-    let times = checks.iter().any(|check| check.format == Some(Format::DateTime));
-    let mut texts: Vec<String> = Vec::new();
-    if times {
-        texts.extend([PAST, LATER].map(str::to_owned));
-    }
-    texts.extend(["example", "Other", REASON].map(str::to_owned));
+fn texts<'c>(checks: &'c [&Check]) -> impl Iterator<Item = String> + 'c {
+    let has_times = checks.iter().any(|check| check.format == Some(Format::DateTime));
+    let times = [PAST, LATER].into_iter().filter(move |_| has_times);
     let lengths =
         checks.iter().flat_map(|check| [check.min_length, check.max_length, check.max_bytes]);
-    let lengths: Vec<usize> =
-        lengths.flatten().filter(|length| *length <= LONGEST_TEXT).chain([1]).collect();
-    let patterns = || checks.iter().filter_map(|check| check.pattern.as_ref());
-    for pattern in patterns() {
-        texts.extend([0, 1].iter().chain(&lengths).filter_map(|more| matching(pattern, *more)));
-    }
-    for (one, other) in patterns().flat_map(|one| patterns().map(move |other| (one, other))) {
-        let both = matching(one, 0).zip(matching(other, 0));
-        texts.extend(both.map(|(one, other)| one + &other));
-    }
-    texts.extend(lengths.iter().map(|length| "a".repeat(*length)));
-    texts.extend([PAST, "1"].map(str::to_owned));
-    texts
+    let lengths = lengths.flatten().filter(|length| *length <= LONGEST_TEXT).chain([1]);
+    let patterns = checks.iter().filter_map(|check| check.pattern.as_ref());
+    let repeated = lengths.clone();
+    let matches = patterns.clone().flat_map(move |pattern| {
+        [0, 1].into_iter().chain(repeated.clone()).filter_map(|more| matching(pattern, more))
+    });
+    let pairs =
+        patterns.clone().flat_map(move |one| patterns.clone().map(move |other| (one, other)));
+    let both = pairs.filter_map(|(one, other)| Some(matching(one, 0)? + &matching(other, 0)?));
+    let plain = ["example", "Other", REASON];
+    let texts = times.chain(plain).map(str::to_owned).chain(matches).chain(both);
+    texts.chain(lengths.map(|length| "a".repeat(length))).chain([PAST, "1"].map(str::to_owned))
 }
 
 /// Integers and other numbers at the limits of the ranges.
-fn numbers(checks: &[&Check]) -> Vec<Value> {
+fn numbers<'c>(checks: &'c [&Check]) -> impl Iterator<Item = Value> + 'c {
     let ends = checks.iter().flat_map(|check| [check.minimum, check.maximum]).flatten();
     let whole = |end: f64| [end.ceil(), end.floor()].map(|end| format!("{end:.0}").parse::<i64>());
     let whole = ends.clone().flat_map(whole).filter_map(Result::ok).map(Value::from);
     let exact = ends.map(Value::from).filter(Value::is_number);
-    [1, 0, -1].into_iter().map(Value::from).chain(whole).chain(exact).collect()
+    [1, 0, -1].into_iter().map(Value::from).chain(whole).chain(exact)
 }
 
 #[cfg(test)]

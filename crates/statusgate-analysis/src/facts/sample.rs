@@ -61,21 +61,21 @@ pub(crate) fn generation(convention: &Convention, path: &Pointer) -> i64 {
     let checks = checks_of(convention, path);
     let least = convention.generation.as_ref().and_then(|rules| rules.minimum);
     let limits = values(&checks);
-    let mut known =
-        [GENERATION].into_iter().chain(least).chain(limits.iter().filter_map(Value::as_i64));
+    let limits = limits.filter_map(|value| value.as_i64());
+    let mut known = [GENERATION].into_iter().chain(least).chain(limits);
     let fitting = known.find(|number| Some(*number) >= least && passes(&checks, &(*number).into()));
     fitting.unwrap_or(GENERATION)
 }
 
 /// The path in an example: of the list, or of a value of the map. An outer list or map has one element.
 pub(crate) fn sample_path(list: &ConditionList) -> Pointer {
-    let is_keyed = list.outer.as_ref().is_some_and(|outer| !outer.key.is_empty());
-    let key = match left(&Vec::from_iter(&list.keys.0)) {
-        Left::Value(Value::String(key)) if !is_keyed => key,
-        _ if is_keyed => "0".to_owned(),
-        _ => "example".to_owned(),
-    };
-    list.path.with_element(&key)
+    if list.outer.as_ref().is_some_and(|outer| !outer.key.is_empty()) {
+        return list.path.with_element("0");
+    }
+    match left(&Vec::from_iter(&list.keys.0)) {
+        Left::Value(Value::String(key)) => list.path.with_element(&key),
+        _ => list.path.with_element("example"),
+    }
 }
 
 /// The checks of a member of a list's elements.
@@ -139,15 +139,19 @@ pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -
     }
     let with_numbers = is_number(checks, taken) && !is_time(checks);
     let numbers = [3, 4, 5].into_iter().filter(|_| with_numbers).map(Value::from);
-    let mut candidates: Vec<Value> = numbers.chain(values(checks)).collect();
     // For most predicates, an empty value is not set.
     let empty = [json!(""), json!({}), json!([])];
-    candidates.retain(|value| !empty.contains(value) && !taken.contains(value));
-    candidates.retain(|value| {
-        value.as_str().is_none_or(|text| !patterns.iter().any(|pattern| pattern.is_match(text)))
+    let mut candidates = numbers.chain(values(checks)).filter(|value| {
+        let text = value.as_str().unwrap_or_default();
+        !empty.contains(value)
+            && !taken.contains(value)
+            && !patterns.iter().any(|pattern| pattern.is_match(text))
     });
-    let passing = candidates.iter().find(|value| passes(checks, value));
-    passing.or_else(|| candidates.first()).cloned()
+    let first = candidates.next()?;
+    if passes(checks, &first) {
+        return Some(first);
+    }
+    candidates.find(|value| passes(checks, value)).or(Some(first))
 }
 
 /// A reason that is none of `taken`: one that the type declares for this status, or an example.

@@ -12,7 +12,7 @@ use super::{Kind, Lint, Remark, one_per_cause};
 use crate::facts::{Fact, Question, Space};
 use crate::line::Clause;
 use crate::scene::{Scene, Stage};
-use statusgate_core::engine::Action;
+use statusgate_core::engine::{Action, Truth};
 use statusgate_core::language::AnyWord;
 use statusgate_core::policy::Id;
 use statusgate_core::policy::convention::{PhaseRules, PhaseValue};
@@ -20,6 +20,9 @@ use statusgate_core::policy::convention::{PhaseRules, PhaseValue};
 /// Combinations that a search for one state tries before it gives up. A state that exists is found among
 /// the first few hundred.
 pub(super) const MAX_SEARCH: usize = 1 << 16;
+
+/// Combinations that a search tries before it looks for a way to the state. Most states are among them.
+const FEW: usize = 256;
 
 /// Writes that a search tries through both webhooks.
 pub(super) const MAX_WRITES: usize = 1 << 12;
@@ -301,9 +304,13 @@ impl<'c> Lint<'c> {
         // The second time, the stored conditions also differ in members that no predicate asks for.
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
-            let numbers = space.scattered(MAX_SEARCH).inspect(|_| self.count(1));
-            let mut scenes = stage.scenes(&space, numbers);
-            if let Some(scene) = scenes.find(|scene| stage.holds(scene, &question)) {
+            let mut numbers = space.scattered(MAX_SEARCH).inspect(|_| self.count(1));
+            let holds = |scene: &Scene| stage.holds(scene, &question);
+            let first = stage.scenes(&space, numbers.by_ref().take(FEW)).find(holds);
+            let found = first
+                .or_else(|| self.climb(stage, &space, question).filter(holds))
+                .or_else(|| stage.scenes(&space, numbers).find(holds));
+            if let Some(scene) = found {
                 return Searched::Something(scene);
             }
             if size > MAX_SEARCH {
@@ -311,6 +318,34 @@ impl<'c> Lint<'c> {
             }
         }
         if space.open { Searched::Open } else { Searched::Nothing }
+    }
+
+    /// Changes one fact after the other, as long as more parts of a predicate hold. This finds the one state in
+    /// thousands of a rule that requires many conditions.
+    fn climb(&self, stage: Stage<'_>, space: &Space, question: Question<'_>) -> Option<Scene> {
+        let parts = question.predicate.conjuncts();
+        let rated = |combination: &[usize]| {
+            self.count(1);
+            let scene = stage.scene(space, combination)?;
+            let held = stage.look(&scene, question.list, |facts| {
+                parts.iter().filter(|part| facts.ask(part) == Truth::True).count()
+            });
+            Some((held?, scene))
+        };
+        let mut chosen = vec![0; space.facts.len()];
+        let mut best = rated(&chosen);
+        for (at, answers) in space.facts.values().enumerate() {
+            for answer in 1..answers.len() {
+                let mut other = chosen.clone();
+                other[at] = answer;
+                let next = rated(&other);
+                let held = |rated: &Option<(usize, Scene)>| rated.as_ref().map(|(held, _)| *held);
+                if held(&next) > held(&best) {
+                    (chosen, best) = (other, next);
+                }
+            }
+        }
+        best.map(|(_, scene)| scene)
     }
 
     /// The state in which the most parts of a predicate hold that never holds as a whole.

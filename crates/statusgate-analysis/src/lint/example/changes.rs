@@ -309,7 +309,7 @@ impl Search<'_> {
 
 /// A value that passes all checks, and others at their limits.
 fn good(checks: &[&Check]) -> Vec<Value> {
-    values(checks).into_iter().take(8).collect()
+    values(checks).take(8).collect()
 }
 
 /// Values of wrong types, forms and sizes.
