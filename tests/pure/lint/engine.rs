@@ -16,8 +16,6 @@ fn the_built_in_conventions_have_no_faults() {
         assert!(faults.is_empty(), "{name}: {faults:#?}");
         let unproven = report.remarks.iter().any(|remark| remark.kind == Kind::NotProven);
         assert!(!unproven, "{name}: {:#?}", report.remarks);
-        // A document of a cluster is linted while its writer waits.
-        assert!(report.combinations < 1 << 16, "{name}: {} combinations", report.combinations);
     }
 }
 
