@@ -42,8 +42,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let checks = block_on(async {
         let (cluster, in_use) = args.policies.open(&args.connection).await?;
-        let InUse { policies, documents, .. } = in_use;
-        Ok(args.examination.run(&cluster, &policies, &documents, time::clock()).await?)
+        let InUse { policies, sources, documents } = in_use;
+        let examination = &args.examination;
+        Ok(examination.run(&cluster, &policies, &sources, &documents, time::clock()).await?)
     })?;
     let mut out = stdout(args.output == Output::Table);
     match args.output {

@@ -111,6 +111,7 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
         for mistakes in [
             mistakes_in_selectors(sources, &policies, &resources),
             policies.mistakes_in_pointers(sources, &defined),
+            policies.mistakes_in_settings(sources, &defined),
         ] {
             if !mistakes.is_empty() {
                 return Err(mistakes.into());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::crd::Definition;
 use super::{CheckResult, Gap, Target, Targets};
-use statusgate_core::policy::{Misfit, PolicySet};
+use statusgate_core::policy::{Defined, Misfit, PolicySet, Source};
 
 /// Resources that policies name but that cannot be judged.
 pub fn gaps(targets: &Targets) -> Vec<CheckResult> {
@@ -85,11 +85,21 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     checks
 }
 
+/// Fields and values that the texts of policies and conventions name, and that no selected object can have.
+pub fn texts(policies: &PolicySet, texts: &[Source], defined: &[Defined]) -> Vec<CheckResult> {
+    let mistakes = policies.mistakes_in_pointers(texts, defined);
+    let checks = mistakes.list().iter().map(|mistake| {
+        let (document, line, _) = mistakes.place(mistake);
+        let help = mistake.help.clone().unwrap_or_default();
+        CheckResult::problem("schema", format!("{document}:{line}"), &mistake.message, help)
+    });
+    checks.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Level;
     use super::*;
-    use statusgate_core::policy::Source;
     use statusgate_core::schema::NEWEST;
 
     fn complaints(status: &str, backfill: &str) -> Vec<String> {

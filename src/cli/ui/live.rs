@@ -170,9 +170,10 @@ impl Live {
 
     async fn doctor(&self) -> anyhow::Result<String> {
         let Args { policies, connection, .. } = &self.args;
-        let (cluster, InUse { policies, documents, .. }) = policies.open(connection).await?;
+        let (cluster, in_use) = policies.open(connection).await?;
+        let InUse { policies, sources, documents } = in_use;
         let checks = Examination::default();
-        let checks = checks.run(&cluster, &policies, &documents, time::clock()).await?;
+        let checks = checks.run(&cluster, &policies, &sources, &documents, time::clock()).await?;
         Ok(json!({"checks": checks}).to_string())
     }
 

@@ -64,6 +64,20 @@ fn doctor_passes_a_good_installation_and_reports_the_faults_of_a_bad_one() {
             assert!(ok.contains(&expected), "{expected}: {ok:?}");
         }
 
+        let typo = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: typo}\nspec: {convention: kstatus, \
+                    resources: [{apiGroups: [test.statusgate.dev], apiVersions: [v1], resources: [gadgets]}], preserve: [/status/phaze]}\n";
+        let path = file(&folder, "typo.yaml");
+        fs::write(&path, typo).unwrap();
+        let with_typo = [&arguments[..], &["--policies", text(&path)]].concat();
+        let (code, checks) = doctor(plane, &with_typo);
+        assert_eq!(code, Some(1), "{checks:#?}");
+        let [problem] = &Vec::from_iter(of_level(&checks, "problem"))[..] else {
+            panic!("{checks:#?}");
+        };
+        let found = "/status/phaze is not in the schema of gadgets.test.statusgate.dev v1";
+        assert_eq!((&problem["found"], &problem["check"]), (&json!(found), &json!("schema")));
+        assert!(problem["of"].as_str().unwrap().ends_with("typo.yaml:4"), "{problem}");
+
         let bad = fs::read(file(&folder, "other/ca.crt")).unwrap();
         register(plane, &address, &bad, false).await;
         let (code, checks) = doctor(plane, &arguments);

@@ -19,8 +19,9 @@ pub use serving::Address;
 use self::hook::Hook;
 use self::managed::Managed;
 use super::{CheckResult, Cluster, ClusterError, StoredDocument, precheck};
+use crate::crd::Definition;
 use crate::manifests::registrations::Kind;
-use statusgate_core::policy::PolicySet;
+use statusgate_core::policy::{PolicySet, Source};
 use statusgate_core::values;
 
 /// The options of `doctor`.
@@ -59,7 +60,7 @@ impl Default for Examination {
 pub type StoredDocuments = Vec<(&'static str, Result<Vec<StoredDocument>, String>)>;
 
 impl Examination {
-    /// Runs all checks.
+    /// Runs all checks. `texts`: the documents that these policies were compiled from.
     ///
     /// # Errors
     /// When discovery fails. Other failures are warnings in the result.
@@ -67,6 +68,7 @@ impl Examination {
         &self,
         cluster: &Cluster,
         policies: &PolicySet,
+        texts: &[Source],
         documents: &StoredDocuments,
         now: Timestamp,
     ) -> Result<Vec<CheckResult>, ClusterError> {
@@ -86,9 +88,18 @@ impl Examination {
         checks.extend(managed.check(&hooks, &unread, now));
         checks.extend(documents::check(documents));
         checks.extend(precheck::gaps(&targets));
+        let (mut defined, mut are_all) = (Vec::new(), true);
         for target in &targets.list {
             let definition = cluster.definition(target).await?;
             checks.extend(precheck::schema(policies, target, &definition));
+            match definition {
+                Definition::Custom(version) => defined.push(version),
+                Definition::Other | Definition::Unknown(_) => are_all = false,
+            }
+        }
+        // A field may be in a schema that is not known.
+        if are_all {
+            checks.extend(precheck::texts(policies, texts, &defined));
         }
         checks.extend(settings::presence(&hooks, &unread));
         checks.extend(rules::coverage(&hooks, policies, &targets));

@@ -5,7 +5,7 @@ use json_patch::jsonptr::PointerBuf;
 use crate::documents::DocumentKind;
 use crate::model::Pointer;
 use crate::policy::cel::{self, Part};
-use crate::policy::{Defined, Diagnostics, Misfit, Policy};
+use crate::policy::{Defined, Diagnostics, Misfit};
 use crate::source::tree::{At, Problems, Value, near};
 
 use super::values;
@@ -36,24 +36,28 @@ impl PolicySet {
             if !versions.is_empty() {
                 compare("", At::root(&envelope.spec, &problems), None, &versions);
             }
-            if problems.count() == 0 && envelope.kind == DocumentKind::StatusPolicy {
-                let at = At::root(&envelope.spec, &problems).key("convention");
-                policies.iter().for_each(|policy| report_settings(policy, at, &versions));
-            }
         }
         Diagnostics::new(given, problems.into_list())
     }
-}
 
-/// Reports the values of the convention that the webhook would set and a version rejects.
-fn report_settings(policy: &Policy, at: At<'_>, versions: &[&Defined]) {
-    for version in versions.iter().filter(|version| version.is_selected(policy)) {
-        // What is pruned may be declared by the next version of the CRD.
-        for Misfit { message, help, .. } in
-            version.misfits(policy).into_iter().filter(|misfit| !misfit.is_pruned)
-        {
-            at.report_with_help(format!("{}: {message}", version.name), help);
+    /// The policies among these documents for which the webhook would set a value that a version rejects.
+    pub fn mistakes_in_settings(&self, given: &[Source], defined: &[Defined]) -> Diagnostics {
+        let (documents, _) = read_documents(given, 0);
+        let (found, _) = envelopes(documents);
+        let problems = Problems::default();
+        for envelope in found.iter().filter(|of| of.kind == DocumentKind::StatusPolicy) {
+            let at = At::root(&envelope.spec, &problems).key("convention");
+            for policy in self.policies().iter().filter(|of| *of.name == *envelope.label) {
+                for version in defined.iter().filter(|version| version.is_selected(policy)) {
+                    // What is pruned may be declared by the next version of the CRD.
+                    let misfits = version.misfits(policy).into_iter();
+                    for Misfit { message, help, .. } in misfits.filter(|of| !of.is_pruned) {
+                        at.report_with_help(format!("{}: {message}", version.name), help);
+                    }
+                }
+            }
         }
+        Diagnostics::new(given, problems.into_list())
     }
 }
 

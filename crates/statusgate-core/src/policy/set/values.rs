@@ -35,7 +35,8 @@ pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[
         "conditions" => compared.list(at),
         "backfill" if node.member("value").is_some() => {
             let is_null = matches!(node.member("value"), Some(Node { value: Value::Null, .. }));
-            let is_written = !is_null || node.member("nullable").is_some();
+            let nullable = node.member("nullable").map(|node| &node.value);
+            let is_written = !is_null || matches!(nullable, Some(Value::Bool(true)));
             // A predicate may leave out the resources that reject the value.
             if node.member("when").is_none() {
                 compared.each_accepts(at.key("value"), is_written);
@@ -283,8 +284,12 @@ mod tests {
         };
         let sources = [Source::new("c.yaml", text)];
         let policies = PolicySet::compile(&sources).unwrap_or_else(|error| panic!("{error}"));
-        let found = policies.mistakes_in_pointers(&sources, &[defined]);
-        found.into_iter().map(|mistake| mistake.message).collect()
+        let defined = [defined];
+        let found = policies.mistakes_in_pointers(&sources, &defined).into_iter();
+        found
+            .chain(policies.mistakes_in_settings(&sources, &defined))
+            .map(|mistake| mistake.message)
+            .collect()
     }
 
     #[test]
@@ -292,7 +297,7 @@ mod tests {
         let sound = "  phase: {path: /status/phase, default: Unknown, values: [{phase: Ready}, {phase: Failed}, {phase: Unknown}]}
   conditions: [{path: /status/conditions, members: {reason: {type: string, enum: [A]}}, each: [{id: e, when: {member: reason, is: A}, action: Deny, message: m}]}, {path: /status/nodes/*, members: {state: {pattern: a}}}]
   fields: [{path: /status/code, type: number, enum: [0, 1]}, {path: /status/size, type: string, pattern: a}, {path: /status/count, format: quantity}]
-  backfill: [{path: /status/tier, value: a}, {path: /status/ready, value: null}, {list: /status/conditions, member: reason, value: A}]
+  backfill: [{path: /status/tier, value: a}, {path: /status/ready, value: null}, {path: /status/count, value: null, nullable: false}, {list: /status/conditions, member: reason, value: A}]
   rules: [{id: r, path: /status/phase, when: {all: [{field: /status/ready, is: true}, {condition: Ready, present: true}]}, action: Warn, message: m}]
 ";
         assert_eq!(mistakes(sound), [""; 0]);
