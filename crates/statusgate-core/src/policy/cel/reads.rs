@@ -77,13 +77,24 @@ impl Part {
     }
 }
 
-/// The texts that an expression compares with members of an object, each with the names to the member.
+/// The texts that an expression compares with members of an object, each with the names to the member. Elements of
+/// a list have the name 0.
 pub(super) fn constants(tree: &IdedExpr) -> Vec<(Vec<String>, String)> {
-    fn visit<'e>(
-        tree: &'e IdedExpr,
-        bound: &mut Vec<&'e str>,
-        found: &mut Vec<(Vec<String>, String)>,
-    ) {
+    let mut search = Constants::default();
+    search.visit(tree, &mut Vec::new());
+    search.found
+}
+
+/// The search for constants.
+#[derive(Default)]
+struct Constants<'e> {
+    /// The lists of the loops around an expression, each with the position of its variable.
+    loops: Vec<(usize, Option<Vec<&'e str>>)>,
+    found: Vec<(Vec<String>, String)>,
+}
+
+impl<'e> Constants<'e> {
+    fn visit(&mut self, tree: &'e IdedExpr, bound: &mut Vec<&'e str>) {
         if let Expr::Call(call) = &tree.expr
             && let [one, other] = call.args.as_slice()
         {
@@ -97,19 +108,34 @@ pub(super) fn constants(tree: &IdedExpr) -> Vec<(Vec<String>, String)> {
             };
             for (value, constant) in pairs {
                 let Expr::Literal(LiteralValue::String(text)) = &constant.expr else { continue };
-                if let Some(("self" | "oldSelf", names)) = path(value)
-                    && !bound.iter().any(|name| ["self", "oldSelf"].contains(name))
-                {
+                if let Some(names) = self.names(value, bound) {
                     let names = names.into_iter().map(str::to_owned).collect();
-                    found.push((names, text.inner().to_owned()));
+                    self.found.push((names, text.inner().to_owned()));
                 }
             }
         }
-        children(tree, bound, &mut |child, bound| visit(child, bound, found));
+        let Expr::Comprehension(comprehension) = &tree.expr else {
+            return children(tree, bound, &mut |child, bound| self.visit(child, bound));
+        };
+        // With two variables, the first one is an index or a key.
+        let list = self.names(&comprehension.iter_range, bound);
+        let list = list.filter(|_| comprehension.iter_var2.is_none());
+        self.loops.push((bound.len(), list));
+        children(tree, bound, &mut |child, bound| self.visit(child, bound));
+        self.loops.pop();
     }
-    let mut found = Vec::new();
-    visit(tree, &mut Vec::new(), &mut found);
-    found
+
+    /// The names from the object to what an expression reads. `None` for anything else, and for the variable of a loop
+    /// alone, which may be the key of a map.
+    fn names(&self, tree: &'e IdedExpr, bound: &[&str]) -> Option<Vec<&'e str>> {
+        let (root, names) = path(tree)?;
+        let Some(variable) = bound.iter().rposition(|name| *name == root) else {
+            return ["self", "oldSelf"].contains(&root).then_some(names);
+        };
+        let (_, list) = self.loops.iter().rfind(|(position, _)| *position == variable)?;
+        let list = list.as_ref().filter(|_| !names.is_empty())?;
+        Some([list, &["0"][..], &names].concat())
+    }
 }
 
 /// The operators that read a member by its name.

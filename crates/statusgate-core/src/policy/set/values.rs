@@ -323,6 +323,14 @@ mod tests {
                 Some("may not be more than 3"),
             ),
             ("['Up'].all(self, self == 'Up')", None),
+            ("self.status.conditions.exists(c, c.type == 'Ready')", None),
+            ("self.status.conditions.exists(c, c.type == 'Reday')", Some("\"Reday\"")),
+            (
+                "self.status.conditions.all(c, ['x'].exists(d, c.type == 'Up' || d == 'Up'))",
+                Some("\"Up\""),
+            ),
+            ("self.status.nodes.exists(n, n == 'Up')", None),
+            ("self.status.nodes.exists(type, self.status.nodes[type].state == 'Up')", None),
         ] {
             let found = mistakes_in(policy(&format!("{guard}{expression}")));
             let expected: Vec<&str> = wrong.into_iter().collect();
