@@ -1,6 +1,7 @@
 //! The messages of findings: each names the condition or field, its value, and what is valid.
 
 use serde_json::{Value, json};
+use statusgate_core::source::one_line;
 
 use crate::support::{T0, Write, built_in, following, under};
 
@@ -160,4 +161,21 @@ fn a_transition_names_the_valid_phases() {
         found(json!({"phase": "Done"}), "Pending"),
         "warn status.phase: phase Pending is not valid after Done: expected Done or Installing"
     );
+}
+
+/// The page shows names as the terminal does.
+#[test]
+fn the_page_escapes_the_same_letters_as_the_terminal() {
+    let script = include_str!("../../src/ui/page/dom.js");
+    let (_, class) = script.split_once("text.replace(/[\\u").unwrap();
+    let (class, _) = class.split_once("]/g").unwrap();
+    let class = class.replace("-\\u", "-");
+    let by_page = class.split("\\u").flat_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let letter = |code: &str| char::from_u32(u32::from_str_radix(code, 16).unwrap());
+        letter(first).unwrap()..=letter(last).unwrap()
+    });
+    let all = '\0'..=char::MAX;
+    let by_terminal = all.filter(|letter| one_line(&letter.to_string()).starts_with("\\u"));
+    assert_eq!(by_page.collect::<Vec<_>>(), by_terminal.collect::<Vec<_>>());
 }

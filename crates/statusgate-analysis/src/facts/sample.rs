@@ -72,8 +72,10 @@ pub(crate) fn sample_path(list: &ConditionList) -> Pointer {
     if list.outer.as_ref().is_some_and(|outer| !outer.key.is_empty()) {
         return list.path.with_element("0");
     }
-    match left(&Vec::from_iter(&list.keys.0)) {
-        Left::Value(Value::String(key)) => list.path.with_element(&key),
+    // Most lists have no checks of keys, and each scene asks for the paths of its lists.
+    let keys = Some(&list.keys.0).filter(|keys| !keys.is_empty());
+    match keys.map(|keys| left(&Vec::from_iter(keys))) {
+        Some(Left::Value(Value::String(key))) => list.path.with_element(&key),
         _ => list.path.with_element("example"),
     }
 }

@@ -307,9 +307,12 @@ impl<'c> Lint<'c> {
             let mut numbers = space.scattered(MAX_SEARCH).inspect(|_| self.count(1));
             let holds = |scene: &Scene| stage.holds(scene, &question);
             let first = stage.scenes(&space, numbers.by_ref().take(FEW)).find(holds);
-            let found = first
-                .or_else(|| self.climb(stage, &space, question).filter(holds))
-                .or_else(|| stage.scenes(&space, numbers).find(holds));
+            let found = if first.is_some() || size <= FEW {
+                first
+            } else {
+                let climbed = self.climb(stage, &space, question).filter(holds);
+                climbed.or_else(|| stage.scenes(&space, numbers).find(holds))
+            };
             if let Some(scene) = found {
                 return Searched::Something(scene);
             }
