@@ -142,7 +142,7 @@ fn a_policy_is_compared_with_the_subresource_the_list_and_the_required_members_o
              names: {{plural: things, kind: Thing}}, scope: Namespaced, versions: [{{name: v1, served: true, storage: true, \
              subresources: {{{subresources}}}, schema: {{openAPIV3Schema: {{type: object, properties: {{status: {{type: object, properties: {{\
              billing: {{type: object, required: [plan, tier], properties: {{plan: {{type: string}}, tier: {{type: string}}}}}}, \
-             conditions: {{type: array, {list}items: {{type: object, properties: {{type: {{type: string}}}}}}}}}}}}}}}}}}}}]}}\n"
+             conditions: {{type: array, {list}items: {{type: object, properties: {{type: {{type: string}}, status: {{type: string}}}}}}}}}}}}}}}}}}}}]}}\n"
         );
         let policy = format!(
             "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: kstatus\n  \

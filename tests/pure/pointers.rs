@@ -116,3 +116,21 @@ fn a_convention_without_policies_is_about_all_definitions_and_a_policy_for_other
     assert!(said.contains("/status/stage is not in the 2 schemas"), "{said}");
     assert_eq!(mistakes(&other, "v3", "  preserve: [/status/phaze]\n"), "");
 }
+
+/// Otherwise the API server prunes the member, and every condition violates the rule.
+#[test]
+fn a_member_that_a_convention_requires_must_be_in_the_schema() {
+    let heir = |spec: &str| CONVENTION.split("spec:").next().unwrap().to_owned() + "spec: " + spec;
+    let required = ["status", "reason", "lastTransitionTime"];
+    let said = mistakes(&heir("{extends: metav1}\n"), "v1", "");
+    for name in required {
+        let message = format!("status.conditions[0].{name} is not in the schema of things.a.io v1");
+        assert!(said.contains(&message), "{said}");
+    }
+    assert!(said.contains("extends: test and without: [condition-last-transition-time]"), "{said}");
+    let without = "{extends: metav1, without: [condition-status, condition-reason, condition-last-transition-time]}\n";
+    assert_eq!(mistakes(&heir(without), "v1", ""), "");
+    let nulls = "{extends: metav1, conditions: [{path: /status/conditions, members: {status: null, reason: null, lastTransitionTime: null}}]}\n";
+    assert_eq!(mistakes(&heir(nulls), "v1", ""), "");
+    assert_eq!(mistakes(&heir("{extends: metav1}\n"), "v3", ""), "", "no schema is known");
+}

@@ -166,7 +166,8 @@ impl Validator<'_> {
         }
         let apart = two_apart(schema, entries).map(|(one, other)| {
             let message = format!("\"{}\" and \"{}\" need a predicate each", one.name, other.name);
-            self.problems.report(&other.span, message);
+            let help = "several predicates that must all hold are a list: all: [{…}, {…}]";
+            self.problems.report_with_help(&other.span, message, Some(help.to_owned()));
         });
         let mut parts = vec![schema];
         let mut elsewhere = Vec::new();

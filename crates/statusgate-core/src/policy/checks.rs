@@ -109,7 +109,10 @@ fn reject_the_impossible(check: &Check, at: At<'_>) {
         }
     }
     if check.message.is_some() && check.pattern.is_none() {
-        at.key("message").report("this describes a pattern, but there is no \"pattern\"");
+        at.key("message").report_with_help(
+            "this describes a pattern, but there is no \"pattern\"",
+            "set \"message\" to null, too, or leave the whole check out with \"without\"",
+        );
     }
     let Some(kind) = check.kind else { return };
     let is_number = matches!(kind, FieldType::Integer | FieldType::Number);

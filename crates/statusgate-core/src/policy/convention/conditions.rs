@@ -278,10 +278,7 @@ impl Compiler<'_> {
         if names.is_empty() || nested {
             for key in NOT_OF_MAPS.into_iter().filter(|key| at.position(key).is_some()) {
                 let message = format!("\"{key}\" is only for lists");
-                let help = format!(
-                    "{} is a map: its values have no types, and its keys identify them",
-                    path.field()
-                );
+                let help = format!("{} is a map: its keys identify its values", path.field());
                 at.key(key).name().report_with_help(message, help);
             }
         }

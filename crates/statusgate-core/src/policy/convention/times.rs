@@ -52,7 +52,10 @@ impl Compiler<'_> {
         }
         for name in times.must_move_on.iter() {
             if self.complete && !times.may_move_on(name) {
-                at.report(format!("\"{name}\" must move the time but is not in mayMoveOn"));
+                at.report_with_help(
+                    format!("\"{name}\" must move the time but is not in mayMoveOn"),
+                    format!("add it: mayMoveOn: [{name}]"),
+                );
             }
         }
         let own = times.source.clone();

@@ -5,7 +5,7 @@ use json_patch::jsonptr::PointerBuf;
 use crate::documents::DocumentKind;
 use crate::model::Pointer;
 use crate::policy::cel::{self, Part};
-use crate::policy::{Defined, Diagnostics, Misfit};
+use crate::policy::{Defined, Diagnostics, Misfit, Policy};
 use crate::source::tree::{At, Problems, Value, near};
 
 use super::values;
@@ -36,6 +36,10 @@ impl PolicySet {
             if !versions.is_empty() {
                 compare("", At::root(&envelope.spec, &problems), None, &versions);
             }
+            if problems.count() == 0 && envelope.kind == DocumentKind::StatusPolicy {
+                let at = At::root(&envelope.spec, &problems).key("convention");
+                policies.iter().for_each(|policy| report_required(policy, at, &versions));
+            }
         }
         Diagnostics::new(given, problems.into_list())
     }
@@ -58,6 +62,28 @@ impl PolicySet {
             }
         }
         Diagnostics::new(given, problems.into_list())
+    }
+}
+
+/// Reports the members that a convention requires of conditions and that a version prunes: every condition violates it.
+fn report_required(policy: &Policy, at: At<'_>, versions: &[&Defined]) {
+    for version in versions.iter().filter(|version| version.is_selected(policy)) {
+        for list in policy.convention.lists(&version.version) {
+            for (name, checks) in list.members.iter() {
+                let place = values::element(&list.path, name);
+                let pruned = version.schema.pruned(place.tokens());
+                let is_member = pruned.is_some_and(|(at, _)| at + 1 == place.tokens().len());
+                let required = checks.iter().find(|check| check.required);
+                if let Some(check) = required.filter(|_| is_member) {
+                    let (field, version) = (place.field(), &version.name);
+                    let (convention, id) = check.rule.split_once('/').unwrap_or_default();
+                    at.report_with_help(
+                        format!("{field} is not in the schema of {version}, but {convention}/{id} requires it"),
+                        format!("follow a convention with extends: {convention} and without: [{id}]"),
+                    );
+                }
+            }
+        }
     }
 }
 

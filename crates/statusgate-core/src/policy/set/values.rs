@@ -166,9 +166,9 @@ impl Compared<'_> {
         let members = at.key("members");
         let mut names: Vec<(&str, At<'_>)> = Vec::new();
         if let Some(Node { value: Value::Map(entries), .. }) = node.member("members") {
-            names.extend(
-                entries.iter().map(|(key, _)| (key.name.as_str(), members.key(&key.name).name())),
-            );
+            // A null removes what is inherited.
+            let own = entries.iter().filter(|(_, check)| !matches!(check.value, Value::Null));
+            names.extend(own.map(|(key, _)| (key.name.as_str(), members.key(&key.name).name())));
         }
         let keys = node.items_of("key").iter().enumerate();
         names
