@@ -417,6 +417,12 @@ fn cases() -> Vec<Case> {
             &json!({"printableStatus": "Running", "created": true, "ready": true}),
         ),
         flip(
+            "kueue",
+            &[("QuotaReserved", "True", "QuotaReserved"), ("Admitted", "True", "Admitted")],
+            &generation,
+            &json!({"admission": {"clusterQueue": "a"}}),
+        ),
+        flip(
             "olm-v1",
             &[("Installed", "True", "Succeeded"), ("Progressing", "True", "Succeeded")],
             &generation,

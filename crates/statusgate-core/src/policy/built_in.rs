@@ -28,7 +28,7 @@ documents! {
     CONVENTIONS, "built-in/", "../conventions/",
     "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "capi-v1beta1" "capi-v1beta2" "cert-manager"
     "cloudnative-pg" "crossplane" "gateway-api" "helmetica" "knative" "kro" "kstatus" "kstatus-flux"
-    "kubevirt" "metav1" "olm-csv" "olm-csv-proposed" "olm-v1" "openshift-clusteroperator" "stackable"
+    "kubevirt" "kueue" "metav1" "olm-csv" "olm-csv-proposed" "olm-v1" "openshift-clusteroperator" "stackable"
     "tekton"
 }
 
@@ -37,7 +37,7 @@ documents! {
 documents! {
     EXAMPLES, "built-in/policies/", "../../../../deploy/policies/",
     "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "cert-manager" "cloudnative-pg" "cluster-api"
-    "crossplane" "gateway-api" "helmetica" "knative" "kro" "kstatus" "kstatus-flux" "kubevirt" "metav1"
+    "crossplane" "gateway-api" "helmetica" "knative" "kro" "kstatus" "kstatus-flux" "kubevirt" "kueue" "metav1"
     "olm-csv" "olm-csv-proposed" "olm-v1" "openshift-clusteroperator" "stackable" "tekton"
 }
 
