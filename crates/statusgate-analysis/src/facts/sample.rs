@@ -144,10 +144,10 @@ pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -
     // For most predicates, an empty value is not set.
     let empty = [json!(""), json!({}), json!([])];
     let mut candidates = numbers.chain(values(checks)).filter(|value| {
-        let text = value.as_str().unwrap_or_default();
+        let mut patterns = patterns.iter();
         !empty.contains(value)
             && !taken.contains(value)
-            && !patterns.iter().any(|pattern| pattern.is_match(text))
+            && value.as_str().is_none_or(|text| !patterns.any(|pattern| pattern.is_match(text)))
     });
     let first = candidates.next()?;
     if passes(checks, &first) {
