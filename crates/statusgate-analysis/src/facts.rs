@@ -19,8 +19,8 @@ use statusgate_core::policy::convention::{ConditionList, Convention};
 pub(crate) use collector::Collector;
 pub(crate) use fitting::{Left, is_decided, left, passes, refused, values};
 pub(crate) use sample::{
-    FUTURE, GATE, GATES, LATER, NOW, PAST, STATUSES, condition, gate, generation, has_statuses,
-    matching, reason, sample_path,
+    FUTURE, GATE, GATES, LATER, NOW, PAST, STATUSES, checks_of, checks_of_member, condition, gate,
+    generation, has_statuses, matching, reason, sample_path,
 };
 
 /// Something that predicates query.

@@ -283,7 +283,10 @@ fn every_kind_of_rule_that_can_reject_is_part_of_a_contradiction() {
         );
         let changed = spec.replace(part, instead);
         assert_ne!(changed, *spec);
-        assert_eq!(remarks(&changed), [], "{changed}");
+        let left = remarks(&changed);
+        // One reason more is enough; the other one is still impossible.
+        let left: Vec<_> = left.iter().filter(|note| note.kind != Kind::UndeclaredValue).collect();
+        assert!(left.is_empty(), "{changed}\n{left:#?}");
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn ago(seconds: i64) -> Option<Value> {
 }
 
 /// The checks of a field.
-pub(super) fn checks_of<'c>(convention: &'c Convention, path: &Pointer) -> Vec<&'c Check> {
+pub(crate) fn checks_of<'c>(convention: &'c Convention, path: &Pointer) -> Vec<&'c Check> {
     let fields = convention.fields.iter().filter(|field| *field.path == *path);
     fields.map(|field| &field.check).collect()
 }
@@ -81,7 +81,7 @@ pub(crate) fn sample_path(list: &ConditionList) -> Pointer {
 }
 
 /// The checks of a member of a list's elements.
-pub(super) fn checks_of_member<'c>(list: &'c ConditionList, name: &str) -> Vec<&'c Check> {
+pub(crate) fn checks_of_member<'c>(list: &'c ConditionList, name: &str) -> Vec<&'c Check> {
     list.checks(name).iter().collect()
 }
 

@@ -133,6 +133,11 @@ kinds! {
     UndeclaredType "undeclared-type"
     "Correct the name, or add the type to `types` of its list."
 
+    /// The convention names a value that the checks of its place reject, or predicates name a reason that is similar
+    /// to one that its condition type declares.
+    UndeclaredValue "undeclared-value"
+    "Correct the value, or add it to the checks or to `reasons`. If stored objects have it from before an upgrade, leave it."
+
     /// A rule requires a polarity that no condition type of the convention has.
     WaitsForType "waits-for-type"
     "If no convention that extends this one adds such a type, correct the polarity or remove the rule."

@@ -20,6 +20,7 @@ mod proof;
 mod rules;
 mod rulings;
 mod usage;
+mod values;
 mod writers;
 
 use std::cell::{Cell, OnceCell};
@@ -89,6 +90,7 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     phases::imposed_phases_can_occur,
     phases::repair_steps_can_apply,
     fields::values_pass_all_checks,
+    values::named_values_can_occur,
     rules::rules_can_fire,
     rules::phases_can_be_written,
     rules::default_phase_is_a_way_out,

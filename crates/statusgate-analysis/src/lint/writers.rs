@@ -253,9 +253,9 @@ impl<'l, 'c> Model<'l, 'c> {
         let rules = each_once(rejections.into_iter().flat_map(|(_, rules)| rules));
         let name = |phase: usize| self.rules.phases[phase].name.as_str();
         let (from, to, here) = (name(start.1), name(goal.1), vertices[lost]);
-        let conditions = if here.0 == goal.0 { "after" } else { "before" };
+        let rest = if here.0 == goal.0 { "after" } else { "before" };
         let message = format!(
-            "a writer that changes phase {from} to {to} in two requests stays at {} {conditions} it writes its conditions",
+            "a writer that changes phase {from} to {to} in two requests stays at {} {rest} it writes the rest of the status",
             name(here.1)
         );
         let (start, goal) = (self.object(start), self.object(goal));
