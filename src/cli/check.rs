@@ -288,12 +288,14 @@ impl<'d> Bench<'d> {
         };
         let served = self.plurals.served(manifest.identity, self.policies);
         let subject = request.subject(self.policies, served);
-        let entry = ObjectEntry::of(manifest, self.policies, subject.as_ref());
+        let mut entry = ObjectEntry::of(manifest, self.policies, subject.as_ref());
         let is_unselected = recorded.is_some() && subject.is_ok() && entry.policies.is_empty();
         if is_unselected && status(manifest) == old.as_ref().and_then(status) {
             return None;
         }
         self.stored += usize::from(old.is_some());
+        // A recorded write is judged also without one.
+        let has_status = recorded.is_some() || status(manifest).or_else(|| status(&old?)).is_some();
         let subject = match subject {
             Ok(subject) => subject,
             Err(unfit) => {
@@ -323,6 +325,9 @@ impl<'d> Bench<'d> {
         // In the order of the document.
         let mut findings: Vec<_> = findings.collect();
         findings.sort_by_key(|Located { place, .. }| (place.line, place.column));
+        if !has_status && findings.is_empty() {
+            entry.unjudged.get_or_insert_with(|| "it has no status".to_owned());
+        }
         Some(Judged { entry, findings, patch })
     }
 

@@ -31,7 +31,7 @@ pub(super) struct ObjectEntry {
     pub(super) written: Option<WriteRequest>,
     /// The policies that judge it.
     pub(super) policies: Vec<String>,
-    /// Why no policy judges it.
+    /// Why it is not judged: no policy selects it, or it has no status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unjudged: Option<String>,
 }

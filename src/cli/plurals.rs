@@ -112,7 +112,9 @@ pub(super) fn read_definitions<T>(
             return Some(anyhow!("{mistake}"));
         }
         let hint = "a template must be rendered first, for example with `helm template`";
-        templates.insert(file).then(|| anyhow!("{}: {hint}", one_line(file)))
+        let mut mistake = mistake.clone();
+        (mistake.message, mistake.help) = (hint.to_owned(), None);
+        templates.insert(file).then(|| anyhow!("{mistake}"))
     });
     fail_with(all.collect::<Vec<_>>().into_iter())?;
     if resources.is_empty() && !paths.is_empty() {

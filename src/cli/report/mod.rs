@@ -123,10 +123,12 @@ impl Report<'_> {
             Some("not everything was judged, and --fail-on has unjudged")
         } else if self.objects.is_empty() {
             Some("nothing was judged: there is no object")
-        } else if self.judged() == 0 {
+        } else if self.judged() > 0 {
+            None
+        } else if self.objects.iter().all(|object| object.entry.policies.is_empty()) {
             Some("nothing was judged: no policy selects these objects")
         } else {
-            None
+            Some("nothing was judged: the objects that a policy selects have no status")
         }
     }
 
@@ -154,7 +156,8 @@ impl std::fmt::Display for Report<'_> {
         let (counted, files) = (plural(objects, "object"), plural(self.files.len(), "file"));
         write!(formatter, "{counted} in {files}: {judged} judged")?;
         let mut by_policy: BTreeMap<&str, usize> = BTreeMap::new();
-        for policy in self.objects.iter().flat_map(|object| &object.entry.policies) {
+        let judged_objects = self.objects.iter().filter(|object| object.entry.unjudged.is_none());
+        for policy in judged_objects.flat_map(|object| &object.entry.policies) {
             *by_policy.entry(policy).or_default() += 1;
         }
         if !by_policy.is_empty() {
