@@ -147,7 +147,7 @@ fn two_policies() -> Vec<Settings> {
 /// The part that restores the times of a status.
 const STEADY: &str = "steady-times";
 
-const ADDITIONS: [&str; 9] = [
+const ADDITIONS: [&str; 10] = [
     "",
     "backfill: [{path: /status/billing, value: null, nullable: true}]",
     "backfill: [{path: /status/billing, value: {unit: GiB}}], preserve: [/status/billing]",
@@ -160,6 +160,8 @@ const ADDITIONS: [&str; 9] = [
         {name: b, list: /status/conditions, member: message, absentWhere: {any: [{member: observedGeneration, is: 1}, {phase: Failed}]}, when: {condition: Synced, present: true}},
         {name: c, list: /status/conditions, member: severity, value: Info, when: {phase: Unknown}}],
       preserve: [/status/conditions], owners: [{path: /status/conditions, users: [biller]}]",
+    "backfill: [{list: /status/conditions, uniqueElements: true}], preserve: [/status/conditions],
+      owners: [{conditions: [Ready], users: [biller]}, {conditions: [Synced, PodReady], users: [operator]}]",
     // Rules that would deny the default phase if they could, and rules that often cannot be evaluated.
     r#"backfill: [{path: /status/billing, value: {unit: GiB}}], rules: [
         {name: not-unknown, message: m, expression: "self.status.phase != 'Unknown'"},

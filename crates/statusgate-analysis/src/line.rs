@@ -132,8 +132,12 @@ pub fn lines_of_policy(policy: &Policy) -> Vec<Line<'_>> {
         let Some(rule) = &policy.owner_rule else { continue };
         let writers = owner.writers.users.iter().chain(&owner.writers.groups);
         let writers = words::any_of(writers.map(ToString::to_string));
-        let what = format!("a writer other than {writers} changes {}", owner.path.field());
-        lines.add(rule, Disposition::Deny, what);
+        let field = owner.field().map(|path| path.field().to_owned());
+        let conditions = owner.kinds().iter().map(|kind| format!("condition {kind}"));
+        for owned in field.into_iter().chain(conditions) {
+            let what = format!("a writer other than {writers} changes {owned}");
+            lines.add(rule, Disposition::Deny, what);
+        }
     }
     for rule in &policy.rules {
         lines.add(&rule.id, rule.action, format!("the CEL expression of {} is false", rule.name));

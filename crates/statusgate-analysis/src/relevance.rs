@@ -16,7 +16,7 @@ use statusgate_core::model::{Pointer, Subject, Webhook};
 use statusgate_core::policy::convention::{
     Backfill, Convention, Filling, PhaseRules, Trigger, ValueSource,
 };
-use statusgate_core::policy::{Action, Disposition, Policy, PolicySet, Selected, Step};
+use statusgate_core::policy::{Action, Disposition, Owner, Policy, PolicySet, Selected, Step};
 
 use idle::is_idle;
 use inputs::Inputs;
@@ -179,6 +179,7 @@ impl Relevance {
                 inputs.predicate(of);
                 (list, &[][..])
             }
+            Filling::Unique(list) => (list, &[][..]),
         };
         inputs.path(path);
         inputs.sources(sources);
@@ -209,7 +210,10 @@ impl Relevance {
             rules.transition_time.iter().for_each(|time| inputs.path(&time.path));
         }
         policy.fields.iter().for_each(|field| inputs.path(&field.path));
-        policy.owners.iter().for_each(|owner| inputs.path(&owner.path));
+        policy.owners.iter().filter_map(Owner::field).for_each(|path| inputs.path(path));
+        if policy.owners.iter().any(|owner| owner.field().is_none()) {
+            convention.conditions.iter().for_each(|list| inputs.path(list.root()));
+        }
         for rule in &policy.rules {
             let is_idle = match &rule.trigger {
                 Trigger::Watch(_) => true,

@@ -17,4 +17,5 @@ mod large;
 mod lifecycle;
 mod no_subresource;
 mod nulls;
+mod owned_conditions;
 mod steady_times;

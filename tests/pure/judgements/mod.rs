@@ -2,7 +2,9 @@
 //! both webhooks, as the API server calls them.
 
 mod defaults;
+mod duplicates;
 mod lists;
+mod owned_conditions;
 mod owners;
 mod ownership;
 mod phases;

@@ -257,6 +257,25 @@ fn a_preserved_value_that_a_rule_refuses_is_reported() {
     assert_eq!(faults(", preserve: [/status/x]"), [(Kind::PatchRejected, rules)]);
 }
 
+#[test]
+fn a_restored_condition_that_a_rule_refuses_is_reported() {
+    let convention = document(
+        "conditions: [{path: /status/conditions}]
+rules: [{id: r, path: /status/x, action: Deny, message: m, when: {all: [{condition: Ready, is: 'False'}, {field: /status/x, is: 1}]}}]",
+    );
+    let faults = |kind: &str| {
+        let more = format!(
+            "resources: [{{apiGroups: [g], apiVersions: [v1], resources: [things]}}], \
+             preserve: [/status/conditions], owners: [{{conditions: [{kind}], users: [o]}}]"
+        );
+        let policy = policy("local", format!("convention: test, {more}"));
+        let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
+        found.into_iter().map(|remark| (remark.kind, remark.rules)).collect::<Vec<_>>()
+    };
+    assert_eq!(faults("Other"), []);
+    assert_eq!(faults("Ready"), [(Kind::PatchRejected, vec!["test/r".to_owned()])]);
+}
+
 /// A change below a field changes the field.
 #[test]
 fn owners_without_a_common_user_are_reported() {
@@ -293,6 +312,21 @@ fn owners_without_a_common_user_are_reported() {
         locked(&["first/owner", "local/owner"])
     );
     assert_eq!(found(&[first, own("local", outer)]), []);
+    let conditions = |users: &str| format!("{{conditions: [Ready, Synced], users: [{users}]}}");
+    let list = "{path: /status/conditions, users: [o]}";
+    assert_eq!(found(&[own("local", &conditions("o2"))]), []);
+    assert_eq!(
+        found(&[own("local", &format!("{list}, {}", conditions("o2")))]),
+        locked(&["local/owner"])
+    );
+    assert_eq!(found(&[own("local", &format!("{list}, {}", conditions("o, o2")))]), []);
+    assert_eq!(
+        found(&[
+            own("first", "{conditions: [Synced], users: [o]}"),
+            own("local", &conditions("o2"))
+        ]),
+        locked(&["first/owner", "local/owner"])
+    );
 }
 
 #[test]

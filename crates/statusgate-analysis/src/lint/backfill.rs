@@ -18,8 +18,8 @@ use statusgate_core::language::{
     AnyWord, Condition, ConditionOf, OneOrMany, Operand, Predicate, Reference, Scalar, Value,
 };
 use statusgate_core::model::Pointer;
-use statusgate_core::policy::Check;
 use statusgate_core::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
+use statusgate_core::policy::{Check, Owner};
 
 /// A default that removes a member finds one.
 pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
@@ -302,7 +302,24 @@ impl<'c> Lint<'c> {
             }
         }
         additions.extend(self.convention.backfill.iter().filter_map(|fill| self.of_default(fill)));
-        additions.extend(self.gate.policy().preserve.iter().filter_map(|path| {
+        let policy = self.gate.policy();
+        let owned = policy.owned_list(self.stage.version);
+        let owned = owned.filter(|list| policy.preserve.iter().any(|path| *path == *list.path));
+        for kind in policy.owners.iter().flat_map(Owner::kinds) {
+            let of = ConditionOf::OldCondition(kind.clone());
+            let stored = Condition { of, present: Some(true), ..Condition::of("") };
+            additions.extend(owned.map(|list| Addition {
+                asks: vec![(stored.into(), None), (is_present(kind), None)],
+                places: vec![&*list.path],
+                of_list: Part::Element(kind),
+                sets: Sets::Stored,
+                phase: None,
+                actions: &[],
+            }));
+        }
+        let fields = policy.preserve.iter();
+        let fields = fields.filter(|path| owned.is_none_or(|list| **path != *list.path));
+        additions.extend(fields.filter_map(|path| {
             let removed = Value { changed: Some(true), ..Value::of(field(path)?) };
             Some(Addition {
                 asks: vec![(removed.into(), None)],
@@ -310,7 +327,7 @@ impl<'c> Lint<'c> {
                 of_list: Part::Whole,
                 sets: Sets::Stored,
                 phase: None,
-                actions: DENY,
+                actions: &[],
             })
         }));
         additions
@@ -321,7 +338,8 @@ impl<'c> Lint<'c> {
         let mut asks: Vec<(Predicate, Option<&ConditionList>)> =
             fill.when.iter().map(|when| (when.clone(), None)).collect();
         match &fill.filling {
-            Filling::Absent(_) | Filling::SteadyStatus { .. } => return None,
+            // The same list without its duplicates is the stored one.
+            Filling::Absent(_) | Filling::SteadyStatus { .. } | Filling::Unique(_) => return None,
             Filling::Field(path, sources) => {
                 let checks = checks_at(self.convention, path);
                 asks.extend(copies(&field(path)?, sources, &checks).map(|ask| (ask, None)));

@@ -51,9 +51,10 @@ document! {
         backfill = Vec<Backfill>,
         /// Checks of status fields.
         fields = Vec<Field>,
-        /// Who may set a field. Changes by other users are rejected.
+        /// Who may set a field or a condition. Changes by other users are rejected.
         owners = Vec<Owner>,
-        /// Fields that are restored when a writer who is not an owner removes them.
+        /// Fields that are restored when a writer who is not an owner removes them. Of a list whose conditions have
+        /// owners, these are the conditions of other owners.
         preserve = Vec<StatusPointer>,
         /// Rules in CEL, for what the convention cannot express.
         rules = Vec<CelRule>,
@@ -93,10 +94,13 @@ document! {
         disagreement: Action,
     }
 
-    /// A field, and who may set it.
+    /// A field or some conditions, and who may set them.
     pub struct Owner {
         /// The field, with everything inside it.
-        path: StatusPointer,
+        path?: StatusPointer,
+        /// Or types of conditions, in the list that predicates read.
+        #[schemars(length(min = 1), extend("x-empty" = "an empty list: nothing would be owned"))]
+        conditions = Vec<String>,
         /// Its owners.
         #[serde(flatten)]
         writers: Writers,

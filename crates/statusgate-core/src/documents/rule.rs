@@ -118,6 +118,8 @@ document! {
         absent_where?: ElementPredicate,
         /// A condition to add when the list has none of its type.
         element?: Element,
+        /// Of several elements with one key, only the one with the newest transition time stays.
+        unique_elements = bool,
     }
 
     /// A status that is restored.

@@ -18,7 +18,7 @@ use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, MAX_ELEMENTS, SCAN_LIMIT, same};
 use elements::JudgedElement;
 pub(crate) use generations::Generations;
-pub(crate) use keys::{ByKey, Key};
+pub(crate) use keys::{ByKey, Key, surplus};
 use keys::{Duplicates, shortened};
 use outer::Path;
 

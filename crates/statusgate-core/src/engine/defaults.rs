@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::conditions::{ByKey, ByType, Key, MAX_ELEMENTS, SCAN_LIMIT, same};
+use super::conditions::{ByKey, ByType, Key, MAX_ELEMENTS, SCAN_LIMIT, same, surplus};
 use super::draft::Draft;
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::fields;
@@ -118,6 +118,12 @@ impl Defaults<'_, '_, '_> {
             }
             Filling::AbsentMember { list, member, of } => {
                 self.remove_members(list, member, of, draft);
+            }
+            Filling::Unique(path) => {
+                let items = self.facts.object.at_status(path).and_then(Json::as_array);
+                if let (Some(list), Some(items)) = (self.rules_of(path), items) {
+                    draft.remove_elements(path, &surplus(list, items));
+                }
             }
         }
     }

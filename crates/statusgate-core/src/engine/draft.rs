@@ -6,6 +6,7 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Value, json};
 
+use super::unique;
 use crate::model::{Json, Object, Pointer};
 
 /// The maximum number of bytes of text that defaults add to lists. A default for a member copies one text
@@ -94,6 +95,21 @@ impl<'s, 'a> Draft<'s, 'a> {
         let mut path = list.to_patch_path();
         path.push_back(index);
         self.operations.push(PatchOperation::Add(AddOperation { path, value: element }));
+    }
+
+    /// Removes the elements with these indices from a list, from its end: the others keep their indices.
+    pub(super) fn remove_elements(&mut self, list: &Pointer, indices: &[usize]) {
+        if indices.is_empty() {
+            return;
+        }
+        self.operations.extend(indices.iter().rev().map(|index| {
+            let mut path = list.to_patch_path();
+            path.push_back(*index);
+            PatchOperation::Remove(RemoveOperation { path })
+        }));
+        if let Some(list) = self.tree().at_mut(list.below_status()) {
+            unique::remove(list, indices);
+        }
     }
 
     /// The changed status and its operations; `None` if nothing changed.

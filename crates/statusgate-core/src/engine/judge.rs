@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use crate::model::{Json, Object, Operation, Pointer, Subject, in_status, too_many};
 use crate::policy::convention::{PhaseRules, Rule, Trigger, Watch, Watched};
-use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
+use crate::policy::{Action, CelRule, Disposition, Id, Policy, Selected};
 
-use super::because::{explained, quoted};
+use super::because::explained;
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, facts_of, phase_of, phase_path};
+use super::owners::Part;
 use super::violation::{Sink, StoredViolations, Violation};
 use super::{Cause, Finding, cel, fields, phase};
 
@@ -126,7 +127,7 @@ impl<'p> Findings<'p, '_> {
 /// The input of a judgement. The judged object is the written or the stored one.
 #[derive(Clone, Copy)]
 pub(super) struct Judging<'p, 's, 'a> {
-    policy: &'p Policy,
+    pub(super) policy: &'p Policy,
     /// All policies that select the object: the mutating webhook applies all of them.
     pub(super) selected: &'s Selected<'p>,
     pub(super) subject: &'s Subject<'a>,
@@ -241,7 +242,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let path = phase_path(rules, facts.object);
         let written = facts.object.at_status(path);
         let changed = facts.old.is_some_and(|old| !same(written, old.at_status(path)));
-        let mutated = if changed { self.mutated_without([path]) } else { None };
+        let mutated = if changed { self.mutated_without([Part::Field(path)]) } else { None };
         mutated.is_some_and(|status| same(written, in_status(Some(&status), path)))
     }
 
@@ -305,38 +306,6 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             Action::Repair => Action::Warn,
             action if self.subject.object.is_deleting() => action.min(Action::Warn),
             action => action,
-        }
-    }
-
-    fn judge_owners(&self, facts: &Facts<'_, '_>, violations: &mut dyn Sink<'p>) {
-        let Some(rule) = &self.policy.owner_rule else { return };
-        let before = |path| facts.old.and_then(|old| old.at_status(path));
-        let written = |path| facts.object.at_status(path);
-        let others: Vec<&Owner> = self
-            .policy
-            .owners
-            .iter()
-            .filter(|owner| !same(written(&owner.path), before(&owner.path)))
-            .filter(|owner| !owner.writers.include(&self.subject.writer))
-            .collect();
-        if others.is_empty() {
-            return;
-        }
-        let mutated = self.mutated_without(others.iter().map(|owner| &*owner.path));
-        // What the mutating webhook makes of the write, if it has not judged it.
-        let restored = self.mutated(self.subject.object.status.clone(), false);
-        for owner in others {
-            let value = written(&owner.path);
-            // The writer is not responsible for a value that the mutating webhook set.
-            if mutated.is_some() && same(value, in_status(mutated.as_ref(), &owner.path)) {
-                continue;
-            }
-            let is_restored = value.is_none_or(Json::is_null)
-                && same(in_status(restored.as_ref(), &owner.path), before(&owner.path));
-            let action = if is_restored { Disposition::Warn } else { Disposition::Deny };
-            let message = format!("{} does not own this field", quoted(&self.subject.writer.user));
-            let found = Violation::new(rule, action, owner.path.field(), message);
-            violations.push(found.cause(Cause::Forbidden).transition());
         }
     }
 }

@@ -30,17 +30,22 @@ mod fields;
 pub mod health;
 mod judge;
 mod mutate;
+mod owners;
 mod phase;
 mod reading;
 mod rehearsal;
 mod remutate;
+mod restore;
 mod review;
 mod standing;
 mod status_write;
 mod transition;
+mod unique;
 mod unproven;
 mod verdict;
 mod violation;
+
+use std::collections::HashSet;
 
 use jiff::Timestamp;
 
@@ -78,8 +83,10 @@ pub fn decide<'p, 'a: 'p>(
 ) -> Verdict<'p> {
     let (mut verdict, now) = (Verdict::default(), now.as_second());
     let selected = Selected::of(policies, subject);
+    let unique = unique::stored(&selected, subject);
     match webhook {
         Webhook::Mutate => {
+            let subject = unique.as_ref().unwrap_or(subject);
             verdict = mutate::mutate(&selected, subject, &subject.object, now, false);
             if verdict.patch.as_ref().is_some_and(|patch| !mutate::applies(&subject.object, patch))
             {
@@ -90,10 +97,11 @@ pub fn decide<'p, 'a: 'p>(
             }
         }
         Webhook::Validate => {
-            let budgets = judge::Budgets::default();
-            for (_, policy) in selected.policies() {
-                let found = &mut verdict.findings;
-                judge::judge(policy, &selected, subject, now, &budgets, found);
+            verdict.findings = findings(&selected, subject, now);
+            if let Some(unique) = unique.filter(|_| !verdict.findings.is_empty()) {
+                let others = findings(&selected, &unique, now);
+                let places: HashSet<(&str, &str)> = others.iter().map(Finding::place).collect();
+                verdict.findings.retain(|found| places.contains(&found.place()));
             }
             if selected.policies().nth(1).is_some() {
                 verdict::merge_duplicates(&mut verdict.findings);
@@ -102,4 +110,17 @@ pub fn decide<'p, 'a: 'p>(
     }
     verdict.policies = selected.into_indices();
     verdict
+}
+
+/// What the policies find, each by itself.
+fn findings<'p, 'a: 'p>(
+    selected: &Selected<'p>,
+    subject: &Subject<'a>,
+    now: i64,
+) -> Vec<Finding<'p>> {
+    let (mut findings, budgets) = (Vec::new(), judge::Budgets::default());
+    for (_, policy) in selected.policies() {
+        judge::judge(policy, selected, subject, now, &budgets, &mut findings);
+    }
+    findings
 }

@@ -1,4 +1,4 @@
-//! The mutating webhook: restores fields, sets the phase and its time, and sets defaults.
+//! The mutating webhook: sets the phase and its time, and sets defaults.
 //!
 //! It sets defaults in the order of the documents, and repeats until nothing changes. So a second run
 //! changes nothing.
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use json_patch::{Patch, PatchOperation};
 use serde_json::{Value, json};
 
-use crate::model::{Json, Object, Pointer, Subject, same_instant};
+use crate::model::{Json, Object, Subject, same_instant};
 use crate::policy::convention::{Backfill, PhaseRules, PhaseValue, Since};
 use crate::policy::{Action, Id, Policy, Selected, Step};
 use crate::schema::Refusal;
@@ -99,23 +99,23 @@ fn touched(status: &Json<'_>, operations: &[PatchOperation]) -> Value {
 }
 
 /// One run over an object.
-struct Run<'r, 'p, 'a> {
-    selected: &'r Selected<'p>,
-    subject: &'r Subject<'a>,
+pub(super) struct Run<'r, 'p, 'a> {
+    pub(super) selected: &'r Selected<'p>,
+    pub(super) subject: &'r Subject<'a>,
     now: i64,
     repairs_stored: bool,
-    base: &'r Object<'a>,
+    pub(super) base: &'r Object<'a>,
     /// The places at and below which nothing is changed: the schema rejects that.
     withheld: &'r [String],
     /// The object with the changes so far.
     changed: Option<Object<'a>>,
     /// The bytes of text that were added to lists.
-    in_lists: Cell<usize>,
+    pub(super) in_lists: Cell<usize>,
     /// The patch that results in the changed status.
     operations: Vec<PatchOperation>,
     /// The policies of these changes: each with the number of changes up to and with its own.
     origins: Vec<(usize, &'p Id)>,
-    verdict: Verdict<'p>,
+    pub(super) verdict: Verdict<'p>,
 }
 
 impl<'p, 'a> Run<'_, 'p, 'a> {
@@ -128,7 +128,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         facts_of(&policy.convention, self.object(), old.as_ref(), resource)
     }
 
-    fn take(&mut self, finished: Option<(Json<'a>, Vec<PatchOperation>)>) {
+    pub(super) fn take(&mut self, finished: Option<(Json<'a>, Vec<PatchOperation>)>) {
         if let Some((status, operations)) = finished {
             self.changed = Some(self.object().with_status(Some(status)));
             self.operations.extend(operations);
@@ -158,55 +158,6 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                 return;
             }
         }
-    }
-
-    /// Restores the fields that this writer cannot remove.
-    fn restore(&mut self) {
-        let mut draft = Draft::new(self.base, &self.in_lists);
-        for (_, policy) in self.selected.policies() {
-            for path in &policy.preserve {
-                if let Some(wanted) = self.wanted(path)
-                    && draft.get(path) != Some(&wanted)
-                    && draft.set_in_maps(path, wanted.to_value())
-                {
-                    self.verdict.changes.push((&policy.name, Change::Restored));
-                }
-            }
-        }
-        self.take(draft.finish());
-    }
-
-    /// The stored value of a field that the writer removed, without the parts that this writer owns. `None`
-    /// if the field stays removed. The validating webhook judges a changed value.
-    fn wanted(&self, path: &Pointer) -> Option<Json<'a>> {
-        if self.base.at_status(path).is_some_and(|value| !value.is_null()) {
-            return None;
-        }
-        let stored = self.subject.old.as_ref()?;
-        let value = stored.at_status(path).filter(|value| !value.is_null() && value.is_whole())?;
-        let names = path.below_status();
-        let parent = |depth| stored.status.as_ref()?.at(&names[..depth]);
-        // Inside a list, another element may have the index.
-        if !(0..names.len()).all(|depth| matches!(parent(depth), Some(Json::Object(_)))) {
-            return None;
-        }
-        let mut wanted = value.clone();
-        let owners = self.selected.policies().flat_map(|(_, policy)| &policy.owners);
-        for owner in owners.filter(|owner| owner.writers.include(&self.subject.writer)) {
-            if owner.path.contains(path) {
-                return None;
-            }
-            let part = owner.path.below_status().get(names.len()..).unwrap_or_default();
-            let Some((_, parent)) = part.split_last().filter(|_| path.contains(&owner.path)) else {
-                continue;
-            };
-            // The next element would take the index of a removed one.
-            if matches!(wanted.at(parent), Some(Json::Array(_))) {
-                return None;
-            }
-            wanted.put(part, None);
-        }
-        Some(wanted)
     }
 
     /// Sets a default, unless it contradicts the phase. The phase is then better information than the

@@ -4,8 +4,9 @@
 
 use super::judge::Judging;
 use super::mutate::mutate;
+use super::owners::Part;
 use super::transition;
-use crate::model::{Json, Pointer, Subject, in_status, parse_rfc3339, same};
+use crate::model::{Json, Subject, parse_rfc3339};
 use crate::policy::convention::Backfill;
 
 /// The largest number of seconds between the two webhooks of one write: the maximum of `timeoutSeconds`.
@@ -21,18 +22,17 @@ impl<'a> Judging<'_, '_, 'a> {
         mutated.is_some_and(|status| Some(&status) == object.status.as_ref())
     }
 
-    /// The status that would result if the writer had not changed these paths. `None` if the mutating
+    /// The status that would result if the writer had not changed these parts. `None` if the mutating
     /// webhook would change nothing, or if the writer left no place for one of the stored values.
     pub(super) fn mutated_without<'w>(
         &self,
-        paths: impl IntoIterator<Item = &'w Pointer>,
+        parts: impl IntoIterator<Item = Part<'w>>,
     ) -> Option<Json<'_>> {
         let Subject { object, old, .. } = self.subject;
         let mut status = object.status.clone().unwrap_or(Json::Null);
-        for path in paths {
-            let stored = old.as_ref().and_then(|old| old.at_status(path));
-            status.put(path.below_status(), stored.cloned());
-            if !same(in_status(Some(&status), path), stored) {
+        let stored = old.as_ref().and_then(|old| old.status.as_ref());
+        for part in parts {
+            if !part.put_back(&mut status, stored) {
                 return None;
             }
         }

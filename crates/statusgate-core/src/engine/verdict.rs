@@ -33,6 +33,11 @@ impl<'p> Finding<'p> {
         std::iter::once((self.policy, self.action)).chain(self.others.iter().copied())
     }
 
+    /// Its rule and field.
+    pub(super) fn place(&self) -> (&str, &str) {
+        (self.rule.as_str(), &self.field)
+    }
+
     /// Adds the policies of the same finding.
     fn merge(&mut self, mut twin: Self) {
         if self.action < twin.action {

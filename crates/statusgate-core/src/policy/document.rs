@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::documents::{self, Owner, PolicySpec, Resources, Writers};
+use crate::documents::{self, PolicySpec, Resources, Writers};
 use crate::language::{Glob, selector};
 use crate::model::{Operation, Pointer, Subject, Writer};
 use crate::source::tree::At;
@@ -11,6 +11,7 @@ use crate::source::tree::At;
 use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
 use super::known::{KnownConvention, KnownConventions};
+use super::owners::Owner;
 use super::rules::{Declarer, OWNER, RuleTable};
 use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id};
 
@@ -185,7 +186,7 @@ pub(crate) fn compile(
     let rules = compiler.cel_rules(&spec.rules, convention.as_deref(), &backfill, at.key("rules"));
     check_resources(&spec.resources, at.key("resources"));
     check_writers(&spec.writers, at.key("writers"));
-    check_owners(&spec.owners, at.key("owners"));
+    let owners = compiler.owners(&spec.owners, convention.as_deref(), at.key("owners"));
     let policy = Policy {
         name: Id::new(name.to_owned(), 0),
         resources: spec.resources.clone(),
@@ -194,7 +195,7 @@ pub(crate) fn compile(
         writers: spec.writers.clone(),
         repairs_stored: false,
         fields,
-        owners: spec.owners.clone(),
+        owners,
         owner_rule,
         preserve: spec.preserve.iter().map(|path| (**path).clone()).collect(),
         rules,
@@ -283,18 +284,7 @@ fn check_writers(documents: &[documents::Writer], at: At<'_>) {
     }
 }
 
-/// Each entry is enforced. With two entries for one field, a writer would have to be in both.
-fn check_owners(documents: &[Owner], at: At<'_>) {
-    for (index, (at, document)) in at.each(documents).enumerate() {
-        if documents[..index].iter().any(|other| other.path == document.path) {
-            let message = format!("{} has owners above already", document.path);
-            at.key("path").report_with_help(message, "name all of them in one entry");
-        }
-        check_named(&document.writers, at);
-    }
-}
-
-fn check_named(writers: &Writers, at: At<'_>) {
+pub(super) fn check_named(writers: &Writers, at: At<'_>) {
     if writers.users.is_empty() && writers.groups.is_empty() {
         // At the empty list: one that could not be read has an error already.
         let list = ["users", "groups"].into_iter().find(|list| at.position(list).is_some());

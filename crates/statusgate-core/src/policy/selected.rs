@@ -66,7 +66,7 @@ impl<'p> Selected<'p> {
             let phase = policy.convention.phase.as_deref().filter(|_| owner.is_none());
             let defaults = move |removes: bool| {
                 let defaults = policy.backfill.iter().filter(move |default| {
-                    default.removes_members() == removes
+                    default.removes() == removes
                         && owner
                             .is_none_or(|owner| default.of_policy && !owner.sets_place_of(default))
                 });

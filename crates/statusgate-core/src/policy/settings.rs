@@ -42,6 +42,7 @@ impl Policy {
         let removed = self.backfill.iter().filter_map(|default| match &default.filling {
             Filling::Absent(path) => Some(path.clone()),
             Filling::AbsentMember { list, member, .. } => Some(member_of(list, member)),
+            Filling::Unique(list) => Some(list.clone()),
             _ => None,
         });
         let set = settings(self, None).into_iter().map(|setting| setting.field);
@@ -85,7 +86,8 @@ fn settings(policy: &Policy, resource: Option<&Resource<'_>>) -> Vec<Setting> {
             Filling::Absent(_)
             | Filling::Steady { .. }
             | Filling::SteadyStatus { .. }
-            | Filling::AbsentMember { .. } => {}
+            | Filling::AbsentMember { .. }
+            | Filling::Unique(_) => {}
             Filling::Field(path, sources) => set(path.clone(), values_of(sources), None),
             Filling::Member { list, member, sources } => {
                 set(member_of(list, member), values_of(sources), Some(list));

@@ -250,6 +250,11 @@ fn filling(fill: &Backfill) -> String {
             let of = of.in_words();
             format!("nothing: {member} is removed from each element of {path} where {of}")
         }
+        Filling::Unique(_) => {
+            format!(
+                "nothing: of the elements of {path} with one key, all but the newest are removed"
+            )
+        }
     }
 }
 

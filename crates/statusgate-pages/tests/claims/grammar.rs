@@ -509,6 +509,39 @@ pub(crate) const PLACES: &[Place] = &[
         ],
     ),
     place(
+        "owned-condition",
+        &[
+            (A, "necessary: $P"),
+            (
+                Policy,
+                "disagreement: Repair, owners: [{conditions: [Ready], users: [o], groups: [g]}], \
+                 preserve: [/status/conditions]",
+            ),
+        ],
+    ),
+    place(
+        "preserve-condition",
+        &[
+            (Rules, "{id: r, path: /status/x, when: $P, action: Deny, message: m}"),
+            (
+                Policy,
+                "owners: [{conditions: [Other, Ready], users: [o]}], preserve: [/status/conditions]",
+            ),
+        ],
+    ),
+    place(
+        "unique-elements",
+        &[(A, "necessary: $P"), (Backfill, "{list: /status/conditions, uniqueElements: true}")],
+    ),
+    place(
+        "unique-elements-rule",
+        &[
+            (Rules, "{id: r, path: /status/x, when: $P, action: Deny, message: m}"),
+            (Type, "reverted: Deny"),
+            (Backfill, "{list: /status/conditions, uniqueElements: true}"),
+        ],
+    ),
+    place(
         "history",
         &[
             (

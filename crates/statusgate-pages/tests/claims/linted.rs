@@ -106,9 +106,9 @@ struct Written {
 }
 
 impl Written {
-    /// Tries a write. Returns the stored object if it passes.
+    /// Tries a write of an owner, who may write everything. Returns the stored object if it passes.
     fn add(&mut self, small: &Small, world: &World) -> Option<Value> {
-        let write = Write::of(&small.axes.stored(world), &small.axes.written(world));
+        let write = Write::by_owner(&small.axes.stored(world), &small.axes.written(world));
         let stored = write.sending(write.mutate(&small.policies).object);
         if !stored.denials(&small.policies).is_empty() {
             return None;

@@ -57,6 +57,11 @@ fn conditions() -> Vec<Value> {
         ]),
         json!([{"type": "Ready"}]),
         json!([condition("New", "Unknown", &json!({}))]),
+        json!([
+            ready("True", json!({"n": "one"})),
+            condition("Other", "True", &json!({})),
+            ready("False", json!({"reason": "S", "lastTransitionTime": LATE, "n": "two"}))
+        ]),
     ]
 }
 

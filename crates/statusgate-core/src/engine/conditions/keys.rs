@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::super::because::quoted;
-use crate::model::{Json, SCAN_LIMIT};
+use crate::model::{Json, SCAN_LIMIT, parse_rfc3339};
 use crate::policy::convention::{ConditionList, ConditionType};
 
 /// The members that identify an element. Without members, all elements differ.
@@ -20,8 +21,14 @@ impl<'p> Key<'p> {
         Self { members }
     }
 
+    /// The key of an element.
+    pub(crate) fn of_item(list: &'p ConditionList, item: &Json<'_>) -> Self {
+        let kind = item.get("type").and_then(Json::as_str);
+        Self::of(list, kind.and_then(|kind| list.find(kind)))
+    }
+
     /// The key texts of an element. `None` if one is missing: such an element equals no other.
-    fn texts<'j>(&self, item: &'j Json<'_>) -> Option<Cow<'j, str>> {
+    pub(crate) fn texts<'j>(&self, item: &'j Json<'_>) -> Option<Cow<'j, str>> {
         if self.members.is_empty() {
             return None;
         }
@@ -93,6 +100,30 @@ pub(super) fn shortened(kind: &str) -> &str {
     kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }
 
+/// The elements that a list without duplicates would not have, by index: of those with one key, all but the one
+/// with the newest transition time, or the last of these.
+pub(crate) fn surplus(list: &ConditionList, items: &[Json<'_>]) -> Vec<usize> {
+    let mut duplicates = Duplicates::new(items, list, list.has_keys_of_types());
+    let mut items_with_keys =
+        items.iter().enumerate().map(|(index, item)| (index, item, Key::of_item(list, item)));
+    if !items_with_keys.clone().any(|(index, item, key)| duplicates.is_duplicate(index, item, key))
+    {
+        return Vec::new();
+    }
+    let (mut newest, mut surplus) = (HashMap::new(), Vec::new());
+    for (index, item, key) in &mut items_with_keys {
+        let Some(texts) = key.texts(item) else { continue };
+        let time = item.get(list.time_member()).and_then(Json::as_str).and_then(parse_rfc3339);
+        match newest.entry((key.members, texts)) {
+            Entry::Vacant(entry) => drop(entry.insert((time, index))),
+            Entry::Occupied(entry) if time < entry.get().0 => surplus.push(index),
+            Entry::Occupied(mut entry) => surplus.push(entry.insert((time, index)).1),
+        }
+    }
+    surplus.sort_unstable();
+    surplus
+}
+
 /// Finds elements with the key of an element before them.
 #[expect(clippy::large_enum_variant, reason = "one exists at a time; a box is an allocation")]
 pub(super) enum Duplicates<'p, 'j, 'a> {
@@ -115,7 +146,7 @@ impl<'p: 'j, 'j, 'a> Duplicates<'p, 'j, 'a> {
         }
     }
 
-    /// Called for each element that is an object, in order.
+    /// Called for each element, in order.
     pub(super) fn is_duplicate(&mut self, index: usize, item: &'j Json<'a>, key: Key<'p>) -> bool {
         match self {
             Self::Texts(texts) => {

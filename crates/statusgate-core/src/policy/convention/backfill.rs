@@ -87,6 +87,9 @@ pub enum Filling {
         /// Which elements. It is evaluated for each, like the rules about elements.
         of: Predicate,
     },
+    /// The duplicates in this list that are removed: of several elements with one key, the one with the newest
+    /// transition time stays.
+    Unique(Pointer),
 }
 
 /// Where a value comes from.
@@ -108,7 +111,8 @@ impl Backfill {
             | Filling::Element { list: path, .. }
             | Filling::Steady { list: path, .. }
             | Filling::SteadyStatus { path, .. }
-            | Filling::AbsentMember { list: path, .. } => path,
+            | Filling::AbsentMember { list: path, .. }
+            | Filling::Unique(path) => path,
         }
     }
 
@@ -138,9 +142,9 @@ impl Backfill {
         !matches!(self.filling, Filling::Absent(_))
     }
 
-    /// Whether this removes members from elements.
-    pub(crate) const fn removes_members(&self) -> bool {
-        matches!(self.filling, Filling::AbsentMember { .. })
+    /// Whether this removes elements, or members from them.
+    pub(crate) const fn removes(&self) -> bool {
+        matches!(self.filling, Filling::AbsentMember { .. } | Filling::Unique(_))
     }
 
     /// Whether this may set the time of the write.
@@ -213,8 +217,18 @@ impl Compiler<'_> {
                     settled.push(path);
                 }
             }
-            if let Filling::AbsentMember { list, member, .. } = &default.filling {
-                check_removed(list, member, lists, *at);
+            match &default.filling {
+                Filling::AbsentMember { list, member, .. } => {
+                    check_removed(list, member, lists, *at);
+                }
+                Filling::Unique(path) => {
+                    let mut lists = lists.iter().filter(|list| *list.path == *path);
+                    if lists.any(|list| list.key().is_empty()) {
+                        let message = format!("{path} has no key: no element is a duplicate");
+                        at.key("list").report(message);
+                    }
+                }
+                _ => {}
             }
             let before = own[..index].iter().map(|(other, _)| other);
             let mut others = before.chain(inherited.iter().copied());
@@ -242,7 +256,8 @@ impl Compiler<'_> {
         if let Some(when) = &when {
             self.report(when.check(), Purpose::Change, at.key("when"));
         }
-        let kinds = ["value", "copyOf", "element", "steadyWhile", "absentWhere"].into_iter();
+        let kinds = ["value", "copyOf", "element", "steadyWhile", "absentWhere", "uniqueElements"];
+        let kinds = kinds.into_iter();
         let mut kinds: Vec<_> = kinds.filter_map(|key| Some((at.position(key)?, key))).collect();
         kinds.sort_unstable();
         if let [(_, one), (_, other), ..] = kinds[..] {
@@ -273,7 +288,8 @@ impl Compiler<'_> {
 
     fn field(&self, path: &Pointer, document: &documents::Backfill, at: At<'_>) -> Option<Filling> {
         let help = "name the list with \"list\" instead of \"path\"";
-        let mut of_elements = ["member", "element", "steadyWhile", "absentWhere"].into_iter();
+        let of_elements = ["member", "element", "steadyWhile", "absentWhere", "uniqueElements"];
+        let mut of_elements = of_elements.into_iter();
         if let Some(key) = of_elements.find(|key| at.position(key).is_some()) {
             let message = format!("\"{key}\" is only for elements of a list");
             at.key(key).name().report_with_help(message, help);
@@ -322,13 +338,17 @@ impl Compiler<'_> {
     ) -> Option<Filling> {
         self.names.check_list(at.key("list"), list);
         let list = list.clone();
+        let whole = if document.unique_elements { "uniqueElements" } else { "element" };
+        let mut of_members = ["member", "nullable"].into_iter();
+        if at.position(whole).is_some()
+            && let Some(key) = of_members.find(|key| at.position(key).is_some())
+        {
+            at.key(key).report(format!("either \"{whole}\" or \"{key}\", not both"));
+        }
+        if document.unique_elements {
+            return Some(Filling::Unique(list));
+        }
         if let Some(element) = &document.element {
-            if let Some(key) =
-                ["member", "nullable"].into_iter().find(|key| at.position(key).is_some())
-            {
-                let message = format!("either \"element\" or \"{key}\", not both");
-                at.key(key).report(message);
-            }
             if self.is_own(at) {
                 self.check_type(&element.kind, at.key("element").key("type"));
             }

@@ -30,6 +30,9 @@ impl Label {
             (Some(list), None, Some(member)) if has("absentWhere") => {
                 Some(format!("absent {member} in {list}"))
             }
+            (Some(list), None, None) if has("uniqueElements") => {
+                Some(format!("duplicates in {list}"))
+            }
             (Some(list), None, member) => member.map(|member| format!("{member} in {list}")),
         };
         Self { name: text("name").map(str::to_owned), place }

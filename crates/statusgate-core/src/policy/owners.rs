@@ -1,0 +1,108 @@
+//! Who may set a field, or the conditions of some types.
+
+use crate::documents::{self, Writers};
+use crate::model::Pointer;
+use crate::source::tree::At;
+
+use super::Policy;
+use super::compile::Compiler;
+use super::convention::{ConditionList, Convention};
+use super::document::check_named;
+
+/// Who may set what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Owner {
+    /// What they own.
+    pub of: Owned,
+    /// The owners.
+    pub writers: Writers,
+}
+
+/// What has owners.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Owned {
+    /// A field, with everything inside it.
+    Field(Pointer),
+    /// The conditions of these types, in the list that predicates read.
+    Conditions(Vec<String>),
+}
+
+impl Owner {
+    /// The field, if it is one.
+    pub const fn field(&self) -> Option<&Pointer> {
+        match &self.of {
+            Owned::Field(path) => Some(path),
+            Owned::Conditions(_) => None,
+        }
+    }
+
+    /// The types of conditions; none for a field.
+    pub fn kinds(&self) -> &[String] {
+        match &self.of {
+            Owned::Field(_) => &[],
+            Owned::Conditions(kinds) => kinds,
+        }
+    }
+}
+
+impl Policy {
+    /// The list whose conditions have owners, in objects of this version.
+    pub fn owned_list(&self, version: &str) -> Option<&ConditionList> {
+        let mut owners = self.owners.iter();
+        owners.find(|owner| owner.field().is_none())?;
+        self.convention.primary_conditions(version)
+    }
+}
+
+impl Compiler<'_> {
+    /// Compiles `owners`. Each entry is enforced: with two entries for one field, a writer would have to be in
+    /// both.
+    pub(super) fn owners(
+        &self,
+        documents: &[documents::Owner],
+        convention: Option<&Convention>,
+        at: At<'_>,
+    ) -> Vec<Owner> {
+        let mut owners: Vec<Owner> = Vec::new();
+        for (at, document) in at.each(documents) {
+            check_named(&document.writers, at);
+            let twice = |at: At<'_>, what: &str| {
+                let message = format!("{what} has owners above already");
+                at.report_with_help(message, "name all of them in one entry");
+            };
+            let of = match (&document.path, document.conditions.as_slice()) {
+                (Some(path), []) => {
+                    if owners.iter().any(|other| other.field() == Some(&**path)) {
+                        twice(at.key("path"), &path.to_string());
+                    }
+                    Owned::Field((**path).clone())
+                }
+                (None, kinds @ [_, ..]) => {
+                    let at = at.key("conditions");
+                    if convention
+                        .is_some_and(|of| of.conditions.iter().all(|list| list.outer.is_some()))
+                    {
+                        at.report("the convention has no list of conditions");
+                    }
+                    for (index, (at, kind)) in at.each(kinds).enumerate() {
+                        self.check_type(kind, at);
+                        let mut above = owners.iter().flat_map(Owner::kinds).chain(&kinds[..index]);
+                        if above.any(|other| other == kind) {
+                            twice(at, &format!("condition {kind}"));
+                        }
+                    }
+                    Owned::Conditions(kinds.to_vec())
+                }
+                // What cannot be read has an error already.
+                _ => {
+                    if at.position("path").is_some() == at.position("conditions").is_some() {
+                        at.report("owners need either \"path\" or \"conditions\"");
+                    }
+                    continue;
+                }
+            };
+            owners.push(Owner { of, writers: document.writers.clone() });
+        }
+        owners
+    }
+}
