@@ -16,11 +16,10 @@ use super::output::{Output, json_lines};
 use super::policies::Policies;
 use super::scope::{Named, Place, Scope};
 use super::{NO_REPORT, Outcome, explain, fail_with, say, time};
-use statusgate_cluster::{Cluster, Patience, Target};
+use statusgate_cluster::{Cluster, Otherwise, Patience, Target};
 use statusgate_core::engine::{Health, HealthClass, HealthStatus, Unproven};
 use statusgate_core::model::Object;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::policy::convention::Convention;
 use statusgate_core::source::{Identity, Manifests, one_line};
 use statusgate_core::values;
 use statusgate_server::files;
@@ -81,7 +80,8 @@ pub(super) struct Args {
     #[command(flatten)]
     policies: Policies,
 
-    /// The convention of custom resources that no policy selects: a built-in one, or one of --policies.
+    /// The convention of custom resources that no policy selects: a built-in one, one of --policies, or `generic`: a
+    /// guess from the words of the status.
     #[arg(long, value_name = "NAME")]
     convention: Option<String>,
 
@@ -120,8 +120,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 /// What decides about the health of an object.
 struct Judging {
     policies: PolicySet,
-    /// The convention of custom resources that no policy selects.
-    otherwise: Option<Arc<Convention>>,
+    /// What decides about custom resources that no policy selects.
+    otherwise: Option<Otherwise>,
 }
 
 impl Args {
@@ -130,9 +130,15 @@ impl Args {
         let known = policies.conventions();
         let otherwise = match &self.convention {
             Some(name) => match known.get(name) {
-                Some(found) if found.health.is_some() => Some(Arc::clone(found)),
+                Some(found) if found.health.is_some() => {
+                    Some(Otherwise::Convention(Arc::clone(found)))
+                }
                 Some(_) => bail!("convention {name} has no health"),
-                None => bail!("{}", explain::unknown(name, known.keys().map(String::as_str))),
+                None if name == GENERIC => Some(Otherwise::Guess),
+                None => {
+                    let names = known.keys().map(String::as_str).chain([GENERIC]);
+                    bail!("{}", explain::unknown(name, names))
+                }
             },
             None => None,
         };
@@ -342,7 +348,7 @@ impl Waiting {
     /// progress until it has settled.
     fn health(&mut self, text: &str, judging: &Judging, args: &Args) -> anyhow::Result<Health> {
         let now = time::clock();
-        let found = self.target.health(&judging.policies, judging.otherwise.as_deref(), text, now);
+        let found = self.target.health(&judging.policies, judging.otherwise.as_ref(), text, now);
         let (mut health, unproven) = found.with_context(|| format!("invalid object {self}"))?;
         let is = health.class.is;
         if is == HealthStatus::Unknown
@@ -401,6 +407,9 @@ fn wanted(text: &str) -> Result<HealthStatus, String> {
         format!("expected health= and one of {}", words.join(", "))
     })
 }
+
+/// The name of the guess among the conventions.
+const GENERIC: &str = "generic";
 
 /// The state of an object that was not created yet.
 const MISSING: &str = "does not exist";

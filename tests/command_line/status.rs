@@ -153,8 +153,13 @@ fn without_a_policy_only_kinds_of_kubernetes_are_current() {
         ))
     };
     let unknown = ("unknown".to_owned(), "no policy selects things.example.com".to_owned());
-    for green in ["{}", "{phase: Failed}", "{conditions: [{type: Ready, status: 'True'}]}"] {
-        assert_eq!(thing(green), unknown, "{green}");
+    assert_eq!((thing("{odd: word}"), thing("{}")), (unknown.clone(), unknown));
+    for (green, guess) in [
+        ("{phase: Failed}", "failed (retried) (status.phase is Failed)"),
+        ("{conditions: [{type: Ready, status: 'True'}]}", "current (Ready is True)"),
+    ] {
+        let reason = format!("no policy selects things.example.com; its words suggest {guess}");
+        assert_eq!(thing(green), ("unknown".to_owned(), reason), "{green}");
     }
     assert_eq!(thing("{observedGeneration: 1}").0, "inProgress");
     assert_eq!(

@@ -242,15 +242,22 @@ async fn a_convention_judges_what_no_policy_selects() {
         async |more: &[&str]| wait(script, &[&["things/a", "--timeout=0s"], more].concat()).await;
     let waited = wait(&[]).await;
     let state = "timed out: things.vshn.appcat.vshn.io/a is unknown: no policy selects \
-                 things.vshn.appcat.vshn.io; --convention NAME chooses a convention\n";
+                 things.vshn.appcat.vshn.io; its words suggest failed (retried) (status.phase is Failed); \
+                 --convention NAME chooses a convention\n";
     assert!(waited.code == Some(1) && waited.err.ends_with(state), "{}", waited.text());
     let waited = wait(&["--convention=appcat"]).await;
     let state = "things.vshn.appcat.vshn.io/a is failed: phase Failed\n";
     assert_eq!((waited.code, waited.err.as_str()), (Some(1), state));
     let waited = wait(&["--convention=metav1"]).await;
     assert_eq!(waited.out, "things.vshn.appcat.vshn.io/a is current\n", "{}", waited.err);
-    let waited = wait(&["--convention=metav2"]).await;
-    assert!(waited.code == Some(2) && waited.err.contains("metav1"), "{}", waited.text());
+    let waited = wait(&["--convention=generic"]).await;
+    let state = "things.vshn.appcat.vshn.io/a is failed (retried): status.phase is Failed\n";
+    assert!(waited.code == Some(1) && waited.err.ends_with(state), "{}", waited.text());
+    for name in ["metav2", "generik"] {
+        let waited = wait(&["--convention", name]).await;
+        let meant = if name == "metav2" { "metav1" } else { "generic" };
+        assert!(waited.code == Some(2) && waited.err.contains(meant), "{}", waited.text());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

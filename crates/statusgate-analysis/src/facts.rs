@@ -20,7 +20,7 @@ pub(crate) use collector::Collector;
 pub(crate) use fitting::{Left, is_decided, left, passes, refused, values};
 pub(crate) use sample::{
     FUTURE, GATE, GATES, LATER, NOW, PAST, STATUSES, checks_of, checks_of_member, condition, gate,
-    generation, has_statuses, matching, reason, sample_path,
+    generation, has_statuses, has_types, matching, reason, sample_path,
 };
 
 /// Something that predicates query.

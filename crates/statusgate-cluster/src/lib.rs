@@ -55,4 +55,4 @@ pub use lease::Lease;
 pub use pages::{Page, Pages, Query};
 pub use patience::{Backoff, Patience};
 pub use secret::Secret;
-pub use target::Target;
+pub use target::{Otherwise, Target};

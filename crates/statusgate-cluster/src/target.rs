@@ -1,11 +1,13 @@
 //! A resource that policies select, as this cluster serves it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::de::Error as _;
 
 use super::ClusterError;
 use super::identity::read_object;
-use statusgate_core::engine::{Health, Unproven};
+use statusgate_core::engine::{Health, Unproven, guess};
 use statusgate_core::kstatus::{Fork, compute, is_group_of_kubernetes};
 use statusgate_core::model::{Json, Object, Operation, Resource, Subject, Writer};
 use statusgate_core::policy::PolicySet;
@@ -28,6 +30,15 @@ pub struct Target {
     pub status_subresource: bool,
     /// The policies, by their index in the set.
     pub policies: Vec<u16>,
+}
+
+/// What decides about the health of a custom resource of which no policy defines the health.
+#[derive(Clone, Debug)]
+pub enum Otherwise {
+    /// This convention.
+    Convention(Arc<Convention>),
+    /// A guess.
+    Guess,
 }
 
 impl Target {
@@ -92,17 +103,22 @@ impl Target {
     pub fn health(
         &self,
         policies: &PolicySet,
-        otherwise: Option<&Convention>,
+        otherwise: Option<&Otherwise>,
         text: &str,
         now: Timestamp,
     ) -> Result<(Health, Option<Unproven>), serde_json::Error> {
         let object = read_object(text)?.judgeable().map_err(serde_json::Error::custom)?;
         let judging = self.policies.iter().filter_map(|index| policies.get(*index));
         let otherwise = otherwise.filter(|_| !is_group_of_kubernetes(&self.group));
-        let mut conventions = judging.map(|policy| &*policy.convention).chain(otherwise);
+        let chosen = otherwise.and_then(|otherwise| match otherwise {
+            Otherwise::Convention(convention) => Some(&**convention),
+            Otherwise::Guess => None,
+        });
+        let mut conventions = judging.map(|policy| &*policy.convention).chain(chosen);
         let resource = self.resource();
         let health = match conventions.find_map(|of| Health::of(of, &object, &resource)) {
             Some(health) => health,
+            None if matches!(otherwise, Some(Otherwise::Guess)) => guess(&Json::parse(text)?),
             None => self.health_without_convention(text, now)?,
         };
         Ok((health, Unproven::of(&object)))

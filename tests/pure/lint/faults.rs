@@ -667,3 +667,12 @@ fn a_phase_that_another_one_always_replaces_is_reported() {
     assert_eq!(fault.message, "phase B is rejected or replaced in every state that admits it");
     assert_eq!(remarks(&spec("{deleting: true}")), []);
 }
+
+#[test]
+fn a_closed_list_of_other_elements_can_be_written() {
+    let spec = "conditions: [{path: /status/nodes, element: node, key: [name], otherMembers: Deny, members: {name: {required: true}}}]";
+    assert_eq!(remarks(spec), []);
+    let each = "name: {required: true}}, each: [{id: e, action: Deny, message: m, when: {member: name, set: true}}]";
+    let denied = spec.replace("name: {required: true}}", each);
+    assert!(remarks(&denied).iter().any(|remark| remark.kind == Kind::Contradiction));
+}

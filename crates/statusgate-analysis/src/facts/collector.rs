@@ -67,7 +67,7 @@ impl<'c> Collector<'c> {
     pub(crate) fn add(&mut self, question: &Question<'c>) {
         if question.of_element {
             self.element_of = question.list;
-            if !question.list.is_some_and(ConditionList::is_map) {
+            if question.list.is_none_or(sample::has_types) {
                 // Polarity, reasons and members depend on the type.
                 self.fact(Fact::Member { old: false, name: "type".to_owned() });
             }

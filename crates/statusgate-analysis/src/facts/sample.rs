@@ -178,7 +178,18 @@ pub(crate) fn has_statuses(list: &ConditionList) -> bool {
     let checks: Vec<&Check> =
         list.members.get("status").into_iter().flat_map(|all| all.iter()).collect();
     let mut statuses = STATUSES.map(Value::from).into_iter();
-    !list.is_map() && statuses.any(|status| passes(&checks, &status))
+    has(list, "status") && statuses.any(|status| passes(&checks, &status))
+}
+
+/// Whether the elements of a list have the type of a condition.
+pub(crate) fn has_types(list: &ConditionList) -> bool {
+    has(list, "type")
+}
+
+/// Whether the elements of a list have a member of conditions. A list of something else may reject it.
+fn has(list: &ConditionList, name: &str) -> bool {
+    let rejects_others = list.element.is_some() && list.other_members.is_some();
+    !list.is_map() && (!rejects_others || list.members.contains_key(name))
 }
 
 /// A condition with all members that its list requires.
@@ -190,7 +201,7 @@ pub(crate) fn condition(
     since: &str,
 ) -> Value {
     let mut condition = Map::new();
-    if !list.is_some_and(ConditionList::is_map) {
+    if list.is_none_or(has_types) {
         condition.insert("type".to_owned(), kind.into());
     }
     if list.is_none_or(has_statuses) {

@@ -15,7 +15,7 @@ use super::backfill::add_field;
 use super::each_once;
 use super::gate::{Gate, Write};
 use super::rulings::{EMPTY, Ruling, is_one_of};
-use crate::facts::{Answer, Fact, Question, STATUSES, Space, has_statuses};
+use crate::facts::{Answer, Fact, Question, STATUSES, Space, has_statuses, has_types};
 use crate::scene::{Scene, Stage};
 use statusgate_core::engine::Action;
 use statusgate_core::language::{AnyWord, Predicate};
@@ -78,7 +78,7 @@ impl<'c> Search<'_, 'c> {
         });
         let mut questions: Vec<Question<'_>> = asks.collect();
         let kind: Vec<&str> = self.element.iter().map(|(_, name)| *name).collect();
-        let typed = self.element.filter(|(list, _)| !list.is_map());
+        let typed = self.element.filter(|(list, _)| has_types(list));
         // The other values of `status` are those that its checks accept.
         let has_statuses = typed.is_some_and(|(list, _)| has_statuses(list));
         let statuses: &[&str] = if has_statuses { &STATUSES } else { &[] };

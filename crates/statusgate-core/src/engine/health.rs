@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::evidence::{Facts, Truth, facts_of};
+use super::guess;
 use crate::documents::HealthStatus;
 use crate::kstatus::{self, ComputeError, KStatus, Status};
 use crate::language::{AnyWord, Condition, ConditionOf, Observed, Predicate, observed};
@@ -60,8 +61,8 @@ impl Health {
         })
     }
 
-    /// The health of an object without a convention that defines it: it is unknown, for the reason `why`, unless
-    /// kstatus knows the kind or finds that the object is not current.
+    /// The health of an object without a convention that defines it: it is unknown, for the reason `why` and with a
+    /// [guess], unless kstatus knows the kind or finds that the object is not current.
     pub fn without_convention(
         object: &Json<'_>,
         result: &Result<KStatus, ComputeError>,
@@ -77,7 +78,14 @@ impl Health {
                     };
                 }
                 if *status == Status::Current && !kstatus::is_of_kubernetes(object) {
-                    return Self::new(HealthStatus::Unknown, why);
+                    let Self { class, reason } = guess(object);
+                    let has_status = object.get("status").is_some_and(|status| !status.is_empty());
+                    let why = match class.is {
+                        HealthStatus::Unknown => why.to_owned(),
+                        _ if !has_status => why.to_owned(),
+                        _ => format!("{why}; its words suggest {class} ({reason})"),
+                    };
+                    return Self::new(HealthStatus::Unknown, &why);
                 }
                 Self::of_kstatus(result)
             }
@@ -100,7 +108,7 @@ impl Health {
         }
     }
 
-    fn new(is: HealthStatus, reason: &str) -> Self {
+    pub(super) fn new(is: HealthStatus, reason: &str) -> Self {
         Self { class: HealthClass { is, retried: false }, reason: reason.to_owned() }
     }
 }
