@@ -102,8 +102,11 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
             for policy in policies.policies().iter().filter(|policy| version.is_selected(policy)) {
                 for list in version.lists_without_key(policy) {
                     say(format_args!(
-                        "note: {list} of {} is no list of type map with the key type: an apply of one condition replaces all",
-                        version.name
+                        "note: {} of {} is no list of type map with the key {}: an apply of one {} replaces all",
+                        list.path.field(),
+                        version.name,
+                        list.key().join(", "),
+                        list.noun(),
                     ));
                 }
             }

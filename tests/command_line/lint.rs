@@ -171,6 +171,9 @@ fn a_policy_is_compared_with_the_subresource_the_list_and_the_required_members_o
         out.contains("the API server rejects status.billing without status.billing.tier"),
         "{out}"
     );
+    // The key is that of the convention.
+    let (code, _, err) = lint("status: {}", &map.replace("[type]", "[type, status]"), &both);
+    assert!(code == Some(0) && err.contains(" with the key type: "), "{err}");
     let (code, _, err) = lint("status: {}", "", &both);
     let note = "note: status.conditions of things.a.io v1 is no list of type map with the key type: an apply of one condition replaces all\n";
     assert_eq!((code, err.as_str()), (Some(0), note));

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::convention::ConditionList;
 use super::{Diagnostics, Misfit, Policy, PolicySet, Source};
 use crate::model::{Pointer, Resource};
 use crate::schema::{FieldSchema, ListType, Node, Schema};
@@ -54,18 +55,18 @@ impl Defined {
         })
     }
 
-    /// The lists of conditions of a policy that are no maps with the key `type`: an apply of one condition replaces
-    /// all of them.
-    pub fn lists_without_key<'p>(&self, policy: &'p Policy) -> Vec<&'p str> {
-        let lists = policy.convention.conditions.iter().map(|list| &list.path);
-        let lists = lists.filter(|path| match self.schema.at(path.tokens()) {
+    /// The lists of a policy that are no maps with their keys: an apply of one element replaces all of them.
+    pub fn lists_without_key<'p>(&self, policy: &'p Policy) -> Vec<&'p ConditionList> {
+        let lists = policy.convention.conditions.iter().filter(|list| !list.key().is_empty());
+        let lists = lists.filter(|list| match self.schema.at(list.path.tokens()) {
             FieldSchema::Declared(Node { list: ListType::Map(keys), .. }) => {
-                !keys.iter().any(|key| **key == *"type")
+                let is_key = |key: &str| list.key().iter().any(|own| own == key);
+                keys.len() != list.key().len() || !keys.iter().all(|key| is_key(key))
             }
             FieldSchema::Declared(node) => node.items.is_some(),
             FieldSchema::Free | FieldSchema::Pruned => false,
         });
-        lists.map(|path| path.field()).collect()
+        lists.map(|list| &**list).collect()
     }
 
     /// The phases that its schema lists and the convention of a policy does not know.

@@ -53,17 +53,20 @@ pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[
                     compared.some_accepts(values.item(index).key("phase"));
                 }
             }
+            let reason = node.member("reason").and_then(|reason| reason.text_of("path"));
+            if let Some(pointer) = reason.and_then(|path| Pointer::of_list(path).ok()) {
+                let reason = Compared { pointer, defined };
+                let always = node.member("reason").and_then(|reason| reason.member("always"));
+                always.into_iter().for_each(|_| reason.some_accept(at.key("reason").key("always")));
+                let listed = node.items_of("values").iter().enumerate();
+                let listed = listed.filter(|(_, value)| value.member("reasons").is_some());
+                listed.for_each(|(index, _)| reason.some_accept(values.item(index).key("reasons")));
+            }
         }
         _ => {}
     }
     for key in ["enum", "is", "isNot"].into_iter().filter(|key| node.member(key).is_some()) {
-        let at = at.key(key);
-        match &at.node().value {
-            Value::List(items) => {
-                (0..items.len()).for_each(|index| compared.some_accepts(at.item(index)))
-            }
-            _ => compared.some_accepts(at),
-        }
+        compared.some_accept(at.key(key));
     }
     compared.types(at);
 }
@@ -102,6 +105,16 @@ impl Compared<'_> {
             let help =
                 "the API server would reject each write in which the webhook sets this default";
             at.report_with_help(format!("the schema of {version} rejects this: {cause}"), help);
+        }
+    }
+
+    /// Reports the values of a list, or one value, that every version rejects.
+    fn some_accept(&self, at: At<'_>) {
+        match &at.node().value {
+            Value::List(items) => {
+                (0..items.len()).for_each(|index| self.some_accepts(at.item(index)))
+            }
+            _ => self.some_accepts(at),
         }
     }
 
@@ -163,6 +176,15 @@ impl Compared<'_> {
                 if is_map { "the values of a map here are objects" } else { "this must be a list" };
             return at.key("path").report(format!("{what}, but its type in the schema is {types}"));
         }
+        if let Some((_, above)) = self.pointer.tokens().split_last().filter(|_| is_map) {
+            let above = Compared { pointer: Pointer::from_tokens(above.to_vec()), ..*self };
+            if above.types_without(&["object"]).is_some() {
+                let help = "leave out `/*`; for lists in the elements of a list, add `parentKey`";
+                return at
+                    .key("path")
+                    .report_with_help("this is a list, and `/*` reads maps", help);
+            }
+        }
         let members = at.key("members");
         let mut names: Vec<(&str, At<'_>)> = Vec::new();
         if let Some(Node { value: Value::Map(entries), .. }) = node.member("members") {
@@ -175,6 +197,17 @@ impl Compared<'_> {
             .extend(keys.filter_map(|(index, key)| Some((key.text()?, at.key("key").item(index)))));
         if let Some(name) = node.member("transitionTime").and_then(|time| time.text_of("member")) {
             names.push((name, at.key("transitionTime").key("member")));
+        }
+        let reason = Compared { pointer: element(&self.pointer, "reason"), ..*self };
+        let types = at.key("types");
+        if let Some(Node { value: Value::Map(entries), .. }) = node.member("types") {
+            for (key, kind) in entries {
+                let reasons = types.key(&key.name).key("reasons");
+                for status in ["True", "False", "Unknown"] {
+                    let all = kind.member("reasons").and_then(|reasons| reasons.member(status));
+                    all.into_iter().for_each(|_| reason.some_accept(reasons.key(status)));
+                }
+            }
         }
         for (name, at) in names {
             let member = Compared { pointer: element(&self.pointer, name), defined: self.defined };
@@ -192,8 +225,8 @@ impl Compared<'_> {
                 items.iter().enumerate().for_each(|(index, item)| self.check(at.item(index), item))
             }
             _ => {
-                for index in 0..check.items_of("enum").len() {
-                    self.some_accepts(at.key("enum").item(index));
+                if check.member("enum").is_some() {
+                    self.some_accept(at.key("enum"));
                 }
                 self.types(at);
             }
@@ -265,7 +298,7 @@ mod tests {
     fn mistakes_in(text: String) -> Vec<String> {
         let condition = json!({"type": "object", "properties": {
             "type": {"type": "string", "enum": ["Ready", "Synced"]}, "status": {"type": "string"},
-            "reason": {"type": "string"}, "lastTransitionTime": {"type": "string", "format": "date-time"}}});
+            "reason": {"type": "string", "maxLength": 9}, "lastTransitionTime": {"type": "string", "format": "date-time"}}});
         let status = json!({"type": "object", "properties": {
             "phase": {"type": "string", "enum": ["Ready", "Failed", "Unknown"]},
             "code": {"type": "integer", "enum": [0, 1, 2]}, "ready": {"type": "boolean"},
@@ -435,6 +468,19 @@ mod tests {
             (
                 "  conditions: [{path: /status/nodes/*, members: {stat: {type: string}}}]\n",
                 "stat is not in the schema",
+            ),
+            // Every write of such a list would be rejected.
+            (
+                "  conditions: [{path: /status/conditions/*, members: {reason: {type: string}}}]\n",
+                "this is a list, and `/*` reads maps",
+            ),
+            (
+                "  conditions: [{path: /status/conditions, types: {Ready: {reasons: {'True': Up, 'False': [Down, NobodyKnows], action: Warn}}}}]\n",
+                "may not be more than 9",
+            ),
+            (
+                "  phase: {path: /status/phase, reason: {path: /status/tier, always: [Odd], action: Warn}, values: [{phase: Ready, reasons: [Up]}, {phase: Failed, reasons: [Down, No]}]}\n",
+                "may not be more than 3",
             ),
             ("  backfill: [{path: /status/phase, value: New}]\n", "Unsupported value: \"New\""),
             (
