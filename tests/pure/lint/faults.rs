@@ -669,6 +669,28 @@ fn a_phase_that_another_one_always_replaces_is_reported() {
 }
 
 #[test]
+fn members_that_are_similar_to_declared_ones_are_noted() {
+    let spec = "conditions:
+  - {path: /status/conditions, transitionTime: {member: lastTransitonTime}, each: [{id: e, action: Audit, message: m, when: {member: mesage, is: ''}}]}
+  - {path: /status/nodes, element: node, key: [nmae], members: {name: {required: true}, zone: {type: string}},
+     each: [{id: f, action: Audit, message: m, when: {any: [{member: zoen, set: true}, {member: rack, set: true}]}}]}
+backfill: [{list: /status/nodes, member: zones, value: a}]";
+    let found = remarks(spec);
+    let notes = found.iter().filter(|remark| remark.kind == Kind::UndeclaredValue);
+    let notes: Vec<&str> = notes.map(|note| note.message.as_str()).collect();
+    assert_eq!(
+        notes,
+        [
+            r#"a condition has no member "lastTransitonTime"; did you mean "lastTransitionTime"?"#,
+            r#"a condition has no member "mesage"; did you mean "message"?"#,
+            r#"a node has no member "nmae"; did you mean "name"?"#,
+            r#"a node has no member "zoen"; did you mean "zone"?"#,
+            r#"a node has no member "zones"; did you mean "zone"?"#,
+        ]
+    );
+}
+
+#[test]
 fn a_closed_list_of_other_elements_can_be_written() {
     let spec = "conditions: [{path: /status/nodes, element: node, key: [name], otherMembers: Deny, members: {name: {required: true}}}]";
     assert_eq!(remarks(spec), []);

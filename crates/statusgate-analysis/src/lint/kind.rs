@@ -133,10 +133,10 @@ kinds! {
     UndeclaredType "undeclared-type"
     "Correct the name, or add the type to `types` of its list."
 
-    /// The convention names a value that the checks of its place reject, or predicates name a reason that is similar
-    /// to one that its condition type declares.
+    /// The convention names a value that the checks of its place reject, or a reason or member that is similar to a
+    /// declared one.
     UndeclaredValue "undeclared-value"
-    "Correct the value, or add it to the checks or to `reasons`. If stored objects have it from before an upgrade, leave it."
+    "Correct the value or name, or declare it in the checks, `reasons` or `members`. If stored objects have it from before an upgrade, leave it."
 
     /// A rule requires a polarity that no condition type of the convention has.
     WaitsForType "waits-for-type"

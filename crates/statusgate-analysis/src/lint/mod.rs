@@ -91,6 +91,7 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     phases::repair_steps_can_apply,
     fields::values_pass_all_checks,
     values::named_values_can_occur,
+    values::members_are_declared,
     rules::rules_can_fire,
     rules::phases_can_be_written,
     rules::default_phase_is_a_way_out,

@@ -362,7 +362,7 @@ fn asks_of_condition(predicate: &Predicate, kind: &str) -> (Vec<Predicate>, bool
 }
 
 /// The members that rules about elements ask for.
-fn members_of(rules: &[ElementRule]) -> Vec<String> {
+pub(super) fn members_of(rules: &[ElementRule]) -> Vec<String> {
     let words = rules.iter().flat_map(|rule| rule.when.0.questions());
     let values = words.filter_map(|word| match word {
         AnyWord::Value(value) => Some(value),

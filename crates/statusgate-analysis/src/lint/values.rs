@@ -4,14 +4,18 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::rulings::members_of;
 use super::{Kind, Lint, Remark, each_once};
 use crate::facts::{Question, checks_of, checks_of_member, passes};
 use crate::line::Clause;
 use crate::table::phase_questions;
 use statusgate_core::language::{AnyWord, Reference};
 use statusgate_core::policy::Check;
-use statusgate_core::policy::convention::{ConditionList, Reasons};
+use statusgate_core::policy::convention::{ConditionList, Filling, MEMBERS, Reasons};
 use statusgate_core::source::tree::near;
+
+/// Shorter names are all similar.
+const SHORT: usize = 4;
 
 /// A value that a predicate or a table names.
 struct Named<'c> {
@@ -49,6 +53,38 @@ pub(super) fn named_values_can_occur(lint: &Lint<'_>) -> Vec<Remark> {
     let mut known = BTreeSet::new();
     let found = named.chain(tables).chain(of_phases).filter_map(|named| named.remark());
     found.filter(|remark| known.insert(remark.message.clone())).collect()
+}
+
+/// The members that rules, keys and defaults name are not similar to declared ones of their list.
+pub(super) fn members_are_declared(lint: &Lint<'_>) -> Vec<Remark> {
+    let defaults = &lint.convention.backfill;
+    let found = lint.convention.conditions.iter().flat_map(|list| {
+        let usual = if list.element.is_none() { &MEMBERS[..] } else { &[] };
+        let declared = list.members.iter().map(|(name, _)| name.as_str());
+        let known: BTreeSet<&str> = declared.chain(usual.iter().copied()).collect();
+        let of_defaults = defaults.iter().flat_map(|default| match &default.filling {
+            Filling::Member { list: of, member, .. }
+            | Filling::AbsentMember { list: of, member, .. }
+            | Filling::Steady { list: of, member, .. }
+                if *of == *list.path =>
+            {
+                Some(member.as_str())
+            }
+            _ => None,
+        });
+        let of_rules = members_of(&list.each);
+        let time = list.transition_time.iter().map(|_| list.time_member());
+        let used = of_rules.iter().chain(list.key()).map(String::as_str);
+        let used: BTreeSet<&str> = used.chain(of_defaults).chain(time).collect();
+        let remarks = used.iter().filter(|name| !known.contains(**name)).filter_map(|name| {
+            let meant = near(name, known.iter().copied()).filter(|meant| meant.len() >= SHORT)?;
+            let noun = list.a_noun();
+            let message = format!("{noun} has no member \"{name}\"; did you mean \"{meant}\"?");
+            Some(Remark::new(Kind::UndeclaredValue, Vec::new(), message, None))
+        });
+        remarks.collect::<Vec<_>>()
+    });
+    found.collect()
 }
 
 /// The reasons that the types of a list declare.

@@ -160,7 +160,7 @@ impl ConditionList {
 }
 
 /// The usual names of members.
-const MEMBERS: [&str; 7] =
+pub const MEMBERS: [&str; 7] =
     ["type", "status", "reason", "message", "severity", "lastTransitionTime", "observedGeneration"];
 
 /// The keys of a list that mean nothing for the values of a map.

@@ -25,7 +25,7 @@ pub use health::{Health, HealthClass};
 pub use phase::PhaseRules;
 pub use phase::{REQUESTED, STORED};
 
-pub use conditions::Position;
+pub use conditions::{MEMBERS, Position};
 pub use names::Names;
 pub(crate) use place::{Label, remaining};
 

@@ -176,7 +176,11 @@ impl Compared<'_> {
                 if is_map { "the values of a map here are objects" } else { "this must be a list" };
             return at.key("path").report(format!("{what}, but its type in the schema is {types}"));
         }
-        if let Some((_, above)) = self.pointer.tokens().split_last().filter(|_| is_map) {
+        // With `parentKey`, a `*` before other names is for the elements of a list.
+        let tokens = self.pointer.tokens();
+        let reads_map = is_map || node.member("parentKey").is_none();
+        let star = tokens.iter().position(|token| token == "*").filter(|_| reads_map);
+        if let Some(above) = star.and_then(|at| tokens.get(..at)) {
             let above = Compared { pointer: Pointer::from_tokens(above.to_vec()), ..*self };
             if above.types_without(&["object"]).is_some() {
                 let help = "leave out `/*`; for lists in the elements of a list, add `parentKey`";
