@@ -214,7 +214,7 @@ fn of_conditions(list: &[&Json<'_>], signs: &mut Vec<Sign>) {
         (kind, text(item, "status"), text(item, "reason"))
     });
     let conditions: Vec<(String, String, String)> = conditions.collect();
-    let has = |wanted: &str| conditions.iter().any(|(kind, ..)| kind == wanted);
+    let has_ready = conditions.iter().any(|(kind, ..)| kind == "Ready");
     let is_done = conditions.iter().any(|(kind, status, _)| {
         status == "True" && ["Complete", "Completed", "Succeeded"].contains(&kind.as_str())
     });
@@ -223,7 +223,7 @@ fn of_conditions(list: &[&Json<'_>], signs: &mut Vec<Sign>) {
             "" => format!("{kind} is {status}"),
             reason => format!("{kind} is {status}: {reason}"),
         };
-        let is = of_condition(kind, status, reason, is_done, has("Ready"));
+        let is = of_condition(kind, status, reason, is_done, has_ready);
         signs.extend(is.map(|is| (is, because)));
     }
 }

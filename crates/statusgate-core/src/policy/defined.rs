@@ -60,8 +60,9 @@ impl Defined {
         let lists = policy.convention.conditions.iter().filter(|list| !list.key().is_empty());
         let lists = lists.filter(|list| match self.schema.at(list.path.tokens()) {
             FieldSchema::Declared(Node { list: ListType::Map(keys), .. }) => {
-                let is_key = |key: &str| list.key().iter().any(|own| own == key);
-                keys.len() != list.key().len() || !keys.iter().all(|key| is_key(key))
+                let own = list.key();
+                keys.len() != own.len()
+                    || !own.iter().all(|own| keys.iter().any(|key| **key == **own))
             }
             FieldSchema::Declared(node) => node.items.is_some(),
             FieldSchema::Free | FieldSchema::Pruned => false,
