@@ -3,97 +3,13 @@
 //! The worst sign counts, and no sign is unknown. The words were chosen with half of the vendors whose health tests Argo CD
 //! has, and judged once with the other half. `hack/argo-health.sh` compares them with all of these tests.
 
+mod words;
+
 use super::Health;
 use crate::documents::HealthStatus;
 use crate::model::Json;
 use crate::policy::convention::HealthClass;
-
-/// What a word says of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Says {
-    Bad,
-    Paused,
-    Working,
-    Good,
-    /// Something that happened once: absent is bad, present proves nothing.
-    Milestone,
-}
-
-const BAD: &[&str] = &[
-    "failed",
-    "failure",
-    "failing",
-    "error",
-    "errors",
-    "errored",
-    "degraded",
-    "stalled",
-    "invalid",
-    "unhealthy",
-    "rejected",
-    "aborted",
-    "fatal",
-    "misconfigured",
-    "noncompliant",
-    "unavailable",
-    "broken",
-    "crashed",
-    "red",
-];
-const PAUSED: &[&str] = &["paused", "suspended", "stopped", "hibernated", "disabled"];
-const WORKING: &[&str] =
-    &["pending", "waiting", "queued", "inprogress", "progress", "yellow", "new"];
-/// Words with the ending of work that say something else.
-const NO_WORK: &[&str] = &["nothing", "missing", "running"];
-const GOOD: &[&str] = &[
-    "ready",
-    "available",
-    "healthy",
-    "succeeded",
-    "success",
-    "successful",
-    "complete",
-    "completed",
-    "finished",
-    "synced",
-    "synchronized",
-    "reconciled",
-    "active",
-    "deployed",
-    "enabled",
-    "stable",
-    "connected",
-    "approved",
-    "online",
-    "up",
-    "installed",
-    "provisioned",
-    "applied",
-    "valid",
-    "accepted",
-    "programmed",
-    "compliant",
-    "established",
-    "green",
-    "bound",
-    "ok",
-];
-const MILESTONES: &[&str] = &[
-    "created",
-    "initialized",
-    "registered",
-    "running",
-    "scheduled",
-    "configured",
-    "launched",
-    "admitted",
-    "resolved",
-    "validated",
-    "built",
-];
-/// Conditions that are False until the work is done.
-const GOALS: &[&str] = &["complete", "completed", "succeeded", "finished", "available"];
-const NEGATIONS: &[&str] = &["not", "un", "in", "non", "no", "partially"];
+use words::{Says, is_goal, says};
 
 /// Members of a status with a word for the whole, by their ending.
 const WORDS: &[&str] = &["phase", "state", "status", "health", "compliant"];
@@ -107,8 +23,6 @@ const ERRORS: &[&str] = &["error", "errMsg", "errorMessage", "failureMessage", "
 /// The reasons of Progressing=True of a rollout that is done (pkg/controller/deployment/util, and OpenShift's operators).
 const ROLLED_OUT: &[&str] = &["NewReplicaSetAvailable", "RolloutCompleted", "AsExpected"];
 
-/// A longer text is a sentence.
-const LONGEST_WORD: usize = 60;
 /// How deep lists of conditions are, and words about parts.
 const MAX_DEPTH: (usize, usize) = (4, 8);
 
@@ -265,9 +179,7 @@ fn of_condition(
             _ if reason.is_empty() || reason.to_ascii_lowercase().ends_with("running") => {
                 InProgress
             }
-            _ if tokens(kind).last().is_some_and(|last| GOALS.contains(&last.as_str())) => {
-                InProgress
-            }
+            _ if is_goal(kind) => InProgress,
             _ => Failed,
         }),
         _ => None,
@@ -290,7 +202,7 @@ fn of_members(status: &Json<'_>, signs: &mut Vec<Sign>) {
             // A run that is running is not done; a service is.
             _ if word.eq_ignore_ascii_case("running") && is_run => Some(HealthStatus::InProgress),
             _ if word.eq_ignore_ascii_case("running") => Some(HealthStatus::Current),
-            says => says.and_then(health_of),
+            says => says.and_then(Says::health),
         };
         signs.extend(is.map(|is| (is, format!("status.{name} is {word}"))));
     }
@@ -331,7 +243,7 @@ fn part(value: &Json<'_>, depth: usize) -> Option<Sign> {
                 let word = value.as_str().filter(|_| depth > 0 && is_word);
                 let bad = word.and_then(|word| {
                     let says = says(word).filter(|says| matches!(says, Says::Bad | Says::Working));
-                    Some((says.and_then(health_of)?, format!("a part has {name} {word}")))
+                    Some((says.and_then(Says::health)?, format!("a part has {name} {word}")))
                 });
                 bad.or_else(|| part(value, depth + 1))
             })
@@ -340,16 +252,6 @@ fn part(value: &Json<'_>, depth: usize) -> Option<Sign> {
             items.iter().find_map(|item| part(item, depth + 1))
         }
         _ => None,
-    }
-}
-
-const fn health_of(says: Says) -> Option<HealthStatus> {
-    match says {
-        Says::Bad => Some(HealthStatus::Failed),
-        Says::Paused => Some(HealthStatus::Suspended),
-        Says::Working => Some(HealthStatus::InProgress),
-        Says::Good => Some(HealthStatus::Current),
-        Says::Milestone => None,
     }
 }
 
@@ -364,97 +266,9 @@ fn is_history(name: &str) -> bool {
         || HISTORY.iter().any(|part| lower.contains(part))
 }
 
-/// What the last word of a text says: `DependenciesInstalled` is installed.
-fn says(text: &str) -> Option<Says> {
-    if text.len() > LONGEST_WORD {
-        return None;
-    }
-    let tokens = tokens(text);
-    let words: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let (first, last) = (*words.first()?, *words.last()?);
-    let is_sentence = text.contains(' ');
-    if WORKING.contains(&first) || is_sentence && first.ends_with("ing") {
-        return Some(Says::Working);
-    }
-    if words.len() > 1 && ["no", "without"].contains(&first) {
-        return None;
-    }
-    let is_negated = ["not", "partially"].contains(&first)
-        || words.iter().rev().nth(1).is_some_and(|before| NEGATIONS.contains(before));
-    let is_bad = BAD.contains(&last)
-        || ["failed", "error", "invalid"].contains(&first)
-        || last == "occurred" && words.contains(&"error");
-    match () {
-        () if is_bad => Some(Says::Bad),
-        () if PAUSED.contains(&last) || first == "inactive" => Some(Says::Paused),
-        () if WORKING.contains(&last) => Some(Says::Working),
-        () if last.ends_with("ing") && !NO_WORK.contains(&last) => Some(Says::Working),
-        () if is_negated => Some(Says::Working),
-        () if GOOD.contains(&last) => Some(Says::Good),
-        () if MILESTONES.contains(&last) => Some(Says::Milestone),
-        () => None,
-    }
-}
-
-/// The words of a text in camel case, or with other characters between them, in lower case.
-fn tokens(text: &str) -> Vec<String> {
-    let mut tokens: Vec<String> = Vec::new();
-    let mut before = ' ';
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter.is_ascii_alphanumeric() {
-            let ends_acronym = before.is_ascii_uppercase()
-                && letter.is_ascii_uppercase()
-                && letters.peek().is_some_and(char::is_ascii_lowercase);
-            let continues = before.is_ascii_alphanumeric()
-                && before.is_ascii_digit() == letter.is_ascii_digit()
-                && (before.is_ascii_uppercase() || !letter.is_ascii_uppercase())
-                && !ends_acronym;
-            match tokens.last_mut().filter(|_| continues) {
-                Some(token) => token.push(letter.to_ascii_lowercase()),
-                None => tokens.push(letter.to_ascii_lowercase().to_string()),
-            }
-        }
-        before = letter;
-    }
-    tokens
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_divided_into_words() {
-        for (text, words) in [
-            ("DependenciesInstalled", &["dependencies", "installed"][..]),
-            ("HTTPRouteReady", &["http", "route", "ready"]),
-            ("not-ready yet", &["not", "ready", "yet"]),
-            ("Phase2Done", &["phase", "2", "done"]),
-            ("RUNNING", &["running"]),
-            ("", &[]),
-        ] {
-            assert_eq!(tokens(text), words, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_last_word_decides_unless_it_is_negated() {
-        for (text, expected) in [
-            ("DependenciesInstalled", Some(Says::Good)),
-            ("InstallFailed", Some(Says::Bad)),
-            ("ReconcileErrorOccurred", Some(Says::Bad)),
-            ("NotReady", Some(Says::Working)),
-            ("Waiting for Pods to be ready", Some(Says::Working)),
-            ("NoErrors", None),
-            ("Provisioning", Some(Says::Working)),
-            ("Missing", None),
-            ("Created", Some(Says::Milestone)),
-            ("Suspended", Some(Says::Paused)),
-        ] {
-            assert_eq!(says(text), expected, "{text}");
-        }
-    }
 
     #[test]
     fn the_worst_sign_counts_and_no_sign_is_unknown() {
