@@ -1,7 +1,5 @@
 //! No write is rejected because of what the mutating webhook sets, imposes or removes.
 
-use std::iter;
-
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
@@ -40,7 +38,10 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
                 lint.stage.set_phase(&mut scene.object, phase);
             }
             let required = addition.and_then(|addition| required(&scene, space, addition));
-            for mut scene in iter::once(scene).chain(required).flat_map(with_kept) {
+            let emptied = addition.and_then(|addition| emptied(&scene, addition));
+            for mut scene in
+                [Some(scene), required, emptied].into_iter().flatten().flat_map(with_kept)
+            {
                 add_field(&mut scene);
                 if metadata {
                     add_metadata(&mut scene);
@@ -229,7 +230,8 @@ impl Addition<'_> {
             Part::Member(name) => words().any(|word| sees_member(word, name)),
             Part::Element(kind) => words().any(|word| match word {
                 AnyWord::Condition(word) => word.of.kind() == kind,
-                AnyWord::Value(value) => !value.reference.is_member(),
+                // The default gives the members, and the stored object those of the stored element.
+                AnyWord::Value(value) => !matches!(value.reference, Reference::Member(_)),
                 AnyWord::ElementPolarity(_) => false,
                 _ => true,
             }),
@@ -485,6 +487,17 @@ fn required(scene: &Scene, space: &Space, addition: &Addition<'_>) -> Option<Sce
         gates.into_iter().flatten().for_each(|gate| gate["conditionType"] = kind.into());
     }
     required
+}
+
+/// The write of an object whose list has lost all its conditions: no other one violates a rule about each.
+fn emptied(scene: &Scene, addition: &Addition<'_>) -> Option<Scene> {
+    let (Part::Element(_), [list]) = (addition.of_list, addition.places.as_slice()) else {
+        return None;
+    };
+    let mut scene = scene.clone();
+    let items = scene.object.pointer_mut(&list.to_string()).and_then(Json::as_array_mut)?;
+    items.clear();
+    Some(scene)
 }
 
 /// Adds the metadata that defaults may copy.
