@@ -17,7 +17,7 @@ jq -rn --slurpfile cases "$work/cases" --slurpfile results "$work/results" '
     {current: "Healthy", inProgress: "Progressing", failed: "Degraded", suspended: "Suspended", terminating: "Progressing", unknown: "Unknown"} as $argo
     | ($results | INDEX(.name)) as $by_name
     | [$cases[] | $by_name[.object.metadata.name] as $ours | $ours.healthReason as $why
-        | ($why | capture("its words suggest (?<guess>[A-Za-z]+)").guess // $ours.health) as $health
+        | ($why | capture("its status suggests (?<guess>[A-Za-z]+)").guess // $ours.health) as $health
         | {test, status, known: (.conventions != []), $health, equal: (.status == $argo[$health])}]
     | (map(select(.known)) | (.[] | select(.equal | not) | "\(.test): \(.status), here \(.health)"), "\(map(select(.equal)) | length) of \(length) cases are equal"),
       (map(select(.known | not)) | map(select(.health != "unknown")) as $said | map(select(.health == "current")) as $green | map(select(.health == "failed")) as $red

@@ -294,8 +294,6 @@ impl<'d> Bench<'d> {
             return None;
         }
         self.stored += usize::from(old.is_some());
-        // A recorded write is judged also without one.
-        let has_status = recorded.is_some() || status(manifest).or_else(|| status(&old?)).is_some();
         let subject = match subject {
             Ok(subject) => subject,
             Err(unfit) => {
@@ -307,6 +305,8 @@ impl<'d> Bench<'d> {
         };
         let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
         let now = self.args.now.given().or(time).unwrap_or(self.now);
+        // A recorded write is judged also without one.
+        let has_status = recorded.is_some() || !subject.has_no_status();
         let defined = self.policies.defined().get(&subject.resource);
         let policy = entry.policies.first().map_or("", String::as_str);
         let has_subresource = subject.subresource == "status";

@@ -155,10 +155,10 @@ fn without_a_policy_only_kinds_of_kubernetes_are_current() {
     let unknown = ("unknown".to_owned(), "no policy selects things.example.com".to_owned());
     assert_eq!((thing("{odd: word}"), thing("{}")), (unknown.clone(), unknown));
     for (green, guess) in [
-        ("{phase: Failed}", "failed (retried) (status.phase is Failed)"),
-        ("{conditions: [{type: Ready, status: 'True'}]}", "current (Ready is True)"),
+        ("{phase: Failed}", "failed: status.phase is Failed"),
+        ("{conditions: [{type: Ready, status: 'True'}]}", "current: Ready is True"),
     ] {
-        let reason = format!("no policy selects things.example.com; its words suggest {guess}");
+        let reason = format!("no policy selects things.example.com; its status suggests {guess}");
         assert_eq!(thing(green), ("unknown".to_owned(), reason), "{green}");
     }
     assert_eq!(thing("{observedGeneration: 1}").0, "inProgress");

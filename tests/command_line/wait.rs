@@ -242,7 +242,7 @@ async fn a_convention_judges_what_no_policy_selects() {
         async |more: &[&str]| wait(script, &[&["things/a", "--timeout=0s"], more].concat()).await;
     let waited = wait(&[]).await;
     let state = "timed out: things.vshn.appcat.vshn.io/a is unknown: no policy selects \
-                 things.vshn.appcat.vshn.io; its words suggest failed (retried) (status.phase is Failed); \
+                 things.vshn.appcat.vshn.io; its status suggests failed: status.phase is Failed; \
                  --convention NAME chooses a convention\n";
     assert!(waited.code == Some(1) && waited.err.ends_with(state), "{}", waited.text());
     let waited = wait(&["--convention=appcat"]).await;

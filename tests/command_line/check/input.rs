@@ -222,6 +222,11 @@ fn the_option_fail_on_unjudged_demands_that_every_object_is_judged() {
         ("good.yaml", GOOD),
         ("widget.yaml", &widget),
         ("bare.yaml", &GOOD.replace("status:", "spec:")),
+        // As controller-gen and `kubectl create --dry-run` print it.
+        (
+            "empty-status.yaml",
+            &["{}", "null"].map(|status| GOOD.replace("{phase: Unknown}", status)).join("---\n"),
+        ),
         ("empty.yaml", "# none\n"),
     ]);
     for (files, code) in
@@ -236,6 +241,8 @@ fn the_option_fail_on_unjudged_demands_that_every_object_is_judged() {
     assert_eq!(answer.code, 1, "{answer:#?}");
     assert!(answer.out.contains(": it has no status\n"), "{answer:#?}");
     assert!(answer.out.contains(" 1 judged (appcat 1), 1 not judged; "), "{answer:#?}");
+    let answer = desk.check(&["empty-status.yaml"]);
+    assert!(answer.code == 2 && answer.out.contains(" 0 judged, 2 not judged; "), "{answer:#?}");
     // Without the option, one judged object is enough.
     assert_eq!(desk.check(&["good.yaml", "widget.yaml"]).code, 0);
     for (file, why) in [
@@ -354,7 +361,7 @@ fn a_convention_of_a_file_is_used_without_the_policies_of_that_file() {
 fn a_deeply_nested_object_is_judged() {
     let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     let object = format!(
-        r#"{{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNPostgreSQL","spec":{deep},"status":{{}}}}"#
+        r#"{{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNPostgreSQL","spec":{deep},"status":{{"instanceNamespace":"n"}}}}"#
     );
     let desk = Desk::new(&[("deep.json", &object)]);
     let answer = desk.check(&["deep.json", "-o", "json"]);

@@ -489,7 +489,7 @@ fn required(scene: &Scene, space: &Space, addition: &Addition<'_>) -> Option<Sce
     required
 }
 
-/// The write of an object whose list has lost all its conditions: no other one violates a rule about each.
+/// The same write with an empty list. A condition that stays could violate a rule about elements already before the default.
 fn emptied(scene: &Scene, addition: &Addition<'_>) -> Option<Scene> {
     let (Part::Element(_), [list]) = (addition.of_list, addition.places.as_slice()) else {
         return None;

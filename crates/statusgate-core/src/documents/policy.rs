@@ -53,8 +53,8 @@ document! {
         fields = Vec<Field>,
         /// Who may set a field or a condition. Changes by other users are rejected.
         owners = Vec<Owner>,
-        /// Fields that are restored when a writer who is not an owner removes them. Of a list whose conditions have
-        /// owners, these are the conditions of other owners.
+        /// Fields that are restored when a writer who is not an owner removes them. The path of a list of conditions
+        /// restores those that `owners` gives to others.
         preserve = Vec<StatusPointer>,
         /// Rules in CEL, for what the convention cannot express.
         rules = Vec<CelRule>,

@@ -78,7 +78,7 @@ pub fn guess(object: &Json<'_>) -> Health {
         (None, None) => (HealthStatus::Unknown, "no word of its status says".to_owned()),
     };
     let (is, reason) = health;
-    // Nothing tells whether the controller tries again.
+    // Whether the controller tries again is unknown.
     let retried = is == HealthStatus::Failed;
     Health { class: HealthClass { is, retried }, reason }
 }

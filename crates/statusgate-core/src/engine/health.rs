@@ -83,7 +83,7 @@ impl Health {
                     let why = match class.is {
                         HealthStatus::Unknown => why.to_owned(),
                         _ if !has_status => why.to_owned(),
-                        _ => format!("{why}; its words suggest {class} ({reason})"),
+                        is => format!("{why}; its status suggests {}: {reason}", is.name()),
                     };
                     return Self::new(HealthStatus::Unknown, &why);
                 }

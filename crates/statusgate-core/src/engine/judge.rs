@@ -28,8 +28,7 @@ pub(super) fn judge<'p, 'a>(
 ) {
     let (object, old) = (&subject.object, subject.old.as_ref());
     // A write that does not change the status is never rejected because of the stored status.
-    let no_status = object.has_no_status() && old.is_none_or(Object::has_no_status);
-    if no_status || old.is_some_and(|old| old.status == object.status) {
+    if subject.has_no_status() || old.is_some_and(|old| old.status == object.status) {
         return;
     }
     // If the status is part of the main resource, the write may be the one that removes the finalizer.

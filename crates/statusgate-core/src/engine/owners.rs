@@ -102,7 +102,7 @@ pub(super) fn missing<'j, 'a>(
 ) -> Vec<(usize, &'j Json<'a>)> {
     let mut by_key = ByKey::new(written);
     let mut find = |item| by_key.find(item, Key::of_item(list, item));
-    // Without a key, nothing tells whether the list has it.
+    // Without its key, it cannot be found in the other list.
     let is_wanted = |item: &Json<'a>| {
         kind_of(item).is_some_and(&is_wanted)
             && item.is_whole()

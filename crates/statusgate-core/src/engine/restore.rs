@@ -1,5 +1,4 @@
-//! The mutating webhook restores what a writer that is no owner removes: fields, and of a list whose conditions
-//! have owners, the conditions of others.
+//! The mutating webhook restores what a writer removes that does not own it: fields, and conditions with owners.
 
 use super::Change;
 use super::conditions::MAX_ELEMENTS;

@@ -102,6 +102,11 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
+    /// Whether there is no status, now and before: there is nothing to judge.
+    pub fn has_no_status(&self) -> bool {
+        self.object.has_no_status() && self.old.as_ref().is_none_or(Object::has_no_status)
+    }
+
     /// The write as the API server stores it: a write of `/status` keeps metadata and spec of the stored
     /// object. It calls the mutating webhooks before that
     /// (`statusStrategy.PrepareForUpdate` in apiextensions-apiserver).

@@ -46,7 +46,7 @@ impl Owner {
 }
 
 impl Policy {
-    /// The list whose conditions have owners, in objects of this version.
+    /// The list of the owned conditions in objects of this version; `None` if no conditions have owners.
     pub fn owned_list(&self, version: &str) -> Option<&ConditionList> {
         let mut owners = self.owners.iter();
         owners.find(|owner| owner.field().is_none())?;
