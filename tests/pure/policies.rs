@@ -393,10 +393,10 @@ fn a_mistake_in_a_selector_has_the_place_of_the_name() {
 }
 
 #[test]
-fn the_policy_of_gateway_api_audits_conflicted_listeners_and_parents_that_are_gone() {
-    let rules = |resource: &str, old: Value, new: Value| {
-        let write =
-            StatusWrite::to(resource).group("gateway.networking.k8s.io").stored(old).sent(new);
+fn the_policy_of_gateway_api_judges_conflicted_listeners_and_parents_that_are_gone() {
+    let rules_of_route = |resource: &str, spec: Value, old: Value, new: Value| {
+        let write = StatusWrite::to(resource).group("gateway.networking.k8s.io");
+        let write = write.both("/spec", spec).stored(old).sent(new);
         let verdict = write.validate(examples());
         let of_policy =
             |rule: &&str| rule.starts_with("gateway-api/") && !rule.contains("condition-");
@@ -408,6 +408,8 @@ fn the_policy_of_gateway_api_audits_conflicted_listeners_and_parents_that_are_go
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
+    let spec = json!({"parentRefs": [{"name": "a"}]});
+    let rules = |resource, old, new| rules_of_route(resource, spec.clone(), old, new);
     let condition = |kind: &str, reason: &str| json!([{"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": T0, "observedGeneration": 3}]);
     let gateway = |reason: &str| json!({"conditions": condition("Accepted", reason), "listeners": [{"name": "a", "conditions": condition("Conflicted", "ProtocolConflict")}]});
     let none = json!({});
@@ -423,7 +425,9 @@ fn the_policy_of_gateway_api_audits_conflicted_listeners_and_parents_that_are_go
         ["gateway-api/parents-of-others"]
     );
     assert_eq!(rules("httproutes", parents(&["example.com/a"]), both.clone()), [""; 0]);
-    assert_eq!(rules("httproutes", both, parents(&[])), [""; 0]);
+    assert_eq!(rules("httproutes", both.clone(), parents(&[])), [""; 0]);
+    let moved = json!({"parentRefs": [{"name": "b"}]});
+    assert_eq!(rules_of_route("httproutes", moved, both, parents(&["example.com/a"])), [""; 0]);
 }
 
 /// The table of `docs/conventions.md` has the id of each rule without an id.
