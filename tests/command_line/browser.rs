@@ -71,6 +71,21 @@ impl Browser {
         Self::at(page.split_once(": ").unwrap().1.to_owned(), Some(program))
     }
 
+    fn stop_program(&mut self) {
+        let mut program = self.program.take().unwrap();
+        program.kill().unwrap();
+        program.wait().unwrap();
+    }
+
+    /// Starts another program at the address of the first.
+    fn restart_program(&mut self, mut program: Command) {
+        let address = self.page.trim_start_matches("http://").trim_end_matches('/');
+        program.args(["--listen", address]).stderr(Stdio::piped());
+        let mut program = program.spawn().unwrap();
+        line_with(program.stderr.take().unwrap(), "http://");
+        self.program = Some(program);
+    }
+
     fn at(page: String, program: Option<Child>) -> Self {
         let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
         let mut driver = driver.unwrap();

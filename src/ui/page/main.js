@@ -1,5 +1,6 @@
 // The places of the page. The fragment of the address names the place and its state: #/PLACE/PATH?STATE.
 
+import { gone } from "./calls.js";
 import { el, show, words } from "./dom.js";
 
 const PLACES = {
@@ -27,7 +28,7 @@ async function visit() {
   const element = el("div", { class: `place ${load ? place : ""}` });
   try {
     if (!load) throw new Error(`There is no place "${place}".`);
-    const { visit } = await load();
+    const { visit } = await load().catch(() => { throw gone(); });
     const title = await visit(element, rest.join("/"), new URLSearchParams(query));
     document.title = `${title} · statusgate`;
   } catch (error) {
@@ -54,4 +55,6 @@ addEventListener("click", ({ target }) => {
   if (link) history.replaceState({ top: scrollY, link: link.getAttribute("href") }, "");
 }, true);
 addEventListener("hashchange", visit);
-visit();
+await visit();
+// A browser may remember that a module could not be loaded, so none is left for a time when the program is gone.
+for (const load of Object.values(PLACES)) load().catch(() => {});

@@ -107,6 +107,8 @@ async fn browser_with(last: Arc<Semaphore>) -> (Api, Browser) {
 }
 
 const ROWS: &str = "document.querySelectorAll('section tbody tr').length";
+/// Moves the clock of the page forward, in milliseconds.
+const LATER: &str = "const now = Date.now.bind(Date); Date.now = () => now() + argument";
 const FIRST: &str = "document.querySelector('section tbody a').textContent";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,8 +224,7 @@ async fn a_visible_page_refreshes_and_recovers_by_itself() {
     browser.shows("Objects (10,000)");
     browser.shows(" s ago");
     browser.run("window.before = document.querySelector('section tbody')", &Value::Null);
-    let later = "const now = Date.now.bind(Date); Date.now = () => now() + argument";
-    browser.run(later, &3_600_000.into());
+    browser.run(LATER, &3_600_000.into());
     browser.until("return document.querySelector('section tbody') !== window.before");
     // Without a network, it shows what it has, and says so.
     let network = |offline: bool| {
@@ -232,11 +233,11 @@ async fn a_visible_page_refreshes_and_recovers_by_itself() {
         browser.devtools("Network.emulateNetworkConditions", &conditions);
     };
     network(true);
-    browser.run(later, &3_600_000.into());
+    browser.run(LATER, &3_600_000.into());
     browser.shows("This page tries again");
     browser.shows("Objects (10,000)");
     network(false);
-    browser.run(later, &3_600_000.into());
+    browser.run(LATER, &3_600_000.into());
     browser.until("return !document.querySelector('main').innerText.includes('tries again')");
     // The same for a page that is opened meanwhile.
     network(true);
@@ -244,6 +245,44 @@ async fn a_visible_page_refreshes_and_recovers_by_itself() {
     browser.shows("This page tries again");
     network(false);
     browser.shows("api-server");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium"]
+async fn a_page_outlives_its_program() {
+    let (api, mut browser) = browser().await;
+    browser.open("cluster");
+    browser.shows("Objects (10,000)");
+    browser.stop_program();
+    browser.run(LATER, &3_600_000.into());
+    browser.shows("This page tries again");
+    browser.shows("Objects (10,000)");
+    // A place that the page never showed.
+    browser.run("location.hash = '#/conventions'", &Value::Null);
+    browser.shows("This page tries again");
+    browser.restart_program(api.command("ui"));
+    browser.shows("appcat");
+    browser.run("location.hash = '#/cluster'", &Value::Null);
+    browser.shows("Objects (10,000)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium"]
+async fn a_hidden_page_asks_for_nothing_until_it_is_visible_again() {
+    let (_api, browser) = browser().await;
+    browser.open("cluster");
+    browser.shows("Objects (10,000)");
+    browser.run("window.before = document.querySelector('section tbody')", &Value::Null);
+    // Chromium without a window is always visible.
+    let visibility = "Object.defineProperty(document, 'visibilityState', {value: argument, configurable: true})";
+    browser.run(visibility, &"hidden".into());
+    browser.run(LATER, &3_600_000.into());
+    browser.shows("Judged at");
+    browser.until("return document.querySelector('.age').innerText.includes(' h ago')");
+    let kept = "return document.querySelector('section tbody') === window.before";
+    assert_eq!(browser.run(kept, &Value::Null), true);
+    browser.run(visibility, &"visible".into());
+    browser.until("return document.querySelector('section tbody') !== window.before");
 }
 
 #[tokio::test(flavor = "multi_thread")]
