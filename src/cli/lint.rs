@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anstyle::AnsiColor;
 use anyhow::bail;
@@ -121,6 +122,7 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Found> {
             }
         }
     }
+    let policies = policies.with_defined(Arc::new(defined.into_iter().collect()));
     for name in &args.convention {
         if !PolicySet::built_in_names().any(|known| known == name) {
             bail!("{}", explain::unknown(name, PolicySet::built_in_names()));

@@ -274,7 +274,8 @@ async fn a_hidden_page_asks_for_nothing_until_it_is_visible_again() {
     browser.shows("Objects (10,000)");
     browser.run("window.before = document.querySelector('section tbody')", &Value::Null);
     // Chromium without a window is always visible.
-    let visibility = "Object.defineProperty(document, 'visibilityState', {value: argument, configurable: true})";
+    let visibility =
+        "Object.defineProperty(document, 'visibilityState', {value: argument, configurable: true})";
     browser.run(visibility, &"hidden".into());
     browser.run(LATER, &3_600_000.into());
     browser.shows("Judged at");

@@ -1,6 +1,10 @@
 //! Rules in CEL: lint proves nothing about them, but it finds those that cannot be what they should.
 
+use serde_json::{Value, json};
+
 use statusgate_analysis::lint::{Kind, Remark};
+use statusgate_core::policy::{Defined, DefinedVersions};
+use statusgate_core::schema::NEWEST;
 
 use super::lint_policy;
 use crate::support::{compile, policy};
@@ -92,6 +96,30 @@ fn a_rule_that_cannot_be_evaluated_for_some_status_is_a_fault_with_one() {
             assert!(witness.contains("status:") && !witness.contains(&format!("{name}:")), "{witness}");
         }
     }
+}
+
+#[test]
+fn a_member_that_every_selected_definition_requires_needs_no_guard() {
+    let rule = "{name: r, message: m, expression: \"!has(self.status.conditions) || self.status.conditions.all(c, c.message != 'a')\"}";
+    let resources = "resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+    let text = policy("local", format!("convention: metav1, {resources}, rules: [{rule}]"));
+    let faults = |group: &str, required: Value| {
+        let condition = json!({"type": "object", "properties": {"message": {"type": "string"}}, "required": required});
+        let status = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": condition}}});
+        let schema = json!({"type": "object", "properties": {"status": status}});
+        let version = json!({"name": "v1", "served": true, "schema": {"openAPIV3Schema": schema}});
+        let definition =
+            json!({"spec": {"group": group, "names": {"plural": "things"}, "versions": [version]}});
+        let defined: DefinedVersions = Defined::served(&definition, NEWEST).into_iter().collect();
+        let found = lint_policy(
+            &compile(std::slice::from_ref(&text)).with_defined(defined.into()),
+            "local",
+        );
+        found.iter().filter(|remark| remark.kind == UNGUARDED).count()
+    };
+    assert_eq!(faults("g", json!(["message"])), 0);
+    assert_eq!(faults("g", json!([])), 1);
+    assert_eq!(faults("other", json!(["message"])), 1, "the policy does not select it");
 }
 
 /// Values, texts, several fields, a writer and the stored object.

@@ -506,34 +506,6 @@ rules:
 }
 
 #[test]
-fn values_that_their_checks_reject_and_misspelled_reasons_are_noted() {
-    let spec = "conditions: [{path: /status/conditions,
-  types: {Ready: {reasons: {'False': [Failed, Timeout], action: Audit}}, Other: {}},
-  members: {severity: {enum: ['', Error, Info]}, reason: {pattern: '^[A-Z]'}},
-  each: [{id: e, action: Audit, message: m, when: {member: severity, is: [Eror, Info]}}]}]
-fields: [{path: /status/state, enum: [healthy, faulted]}, {path: /status/count, type: integer}]
-phase: {path: /status/phase, values: [{phase: A, necessary: {field: /status/state, isNot: fautled}}, {phase: B}]}
-health: {rules: [{name: r, is: failed, when: {condition: Ready, reason: [Failed, Timout, '']}}]}
-rules:
-  - {id: r, path: /status/x, action: Warn, message: m, when: {any: [{condition: Other, reason: [lower, Failde]}, {set: /status/x}]}}
-  - {id: s, path: /status/x, action: Warn, message: m, when: {any: [{oldField: /status/count, is: ['3', 3]}, {set: /status/x}]}}";
-    let found = remarks(spec);
-    let notes = found.iter().filter(|remark| remark.kind == Kind::UndeclaredValue);
-    let notes: Vec<String> =
-        notes.map(|note| format!("{} {:?}", note.message, note.rules)).collect();
-    assert_eq!(
-        notes,
-        [
-            r#"the convention names "fautled", but the checks of /status/state reject it; did you mean "faulted"? ["test/field-state"]"#,
-            r#"the convention names "Eror", but the checks of the member severity reject it; did you mean "Error"? ["test/condition-severity"]"#,
-            r#"the convention names "lower", but the checks of the reason of Other reject it ["test/condition-reason"]"#,
-            r#"the convention names "3", but the checks of /status/count reject it ["test/field-count"]"#,
-            r#"a predicate names "Timout", the reason of Ready; did you mean "Timeout"? []"#,
-        ],
-    );
-}
-
-#[test]
 fn a_rule_that_waits_for_a_type_is_noted() {
     let spec = "conditions:
   - path: /status/conditions
@@ -666,28 +638,6 @@ fn a_phase_that_another_one_always_replaces_is_reported() {
     assert_eq!(fault.rules, ["test/phase-a"]);
     assert_eq!(fault.message, "phase B is rejected or replaced in every state that admits it");
     assert_eq!(remarks(&spec("{deleting: true}")), []);
-}
-
-#[test]
-fn members_that_are_similar_to_declared_ones_are_noted() {
-    let spec = "conditions:
-  - {path: /status/conditions, transitionTime: {member: lastTransitonTime}, each: [{id: e, action: Audit, message: m, when: {member: mesage, is: ''}}]}
-  - {path: /status/nodes, element: node, key: [nmae], members: {name: {required: true}, zone: {type: string}},
-     each: [{id: f, action: Audit, message: m, when: {any: [{member: zoen, set: true}, {member: rack, set: true}]}}]}
-backfill: [{list: /status/nodes, member: zones, value: a}]";
-    let found = remarks(spec);
-    let notes = found.iter().filter(|remark| remark.kind == Kind::UndeclaredValue);
-    let notes: Vec<&str> = notes.map(|note| note.message.as_str()).collect();
-    assert_eq!(
-        notes,
-        [
-            r#"a condition has no member "lastTransitonTime"; did you mean "lastTransitionTime"?"#,
-            r#"a condition has no member "mesage"; did you mean "message"?"#,
-            r#"a node has no member "nmae"; did you mean "name"?"#,
-            r#"a node has no member "zoen"; did you mean "zone"?"#,
-            r#"a node has no member "zones"; did you mean "zone"?"#,
-        ]
-    );
 }
 
 #[test]

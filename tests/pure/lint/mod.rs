@@ -7,6 +7,7 @@ mod engine;
 mod faults;
 mod kinds;
 mod policies;
+mod values;
 
 use crate::support::compile;
 use statusgate_analysis::lint::{self, Kind, Remark};

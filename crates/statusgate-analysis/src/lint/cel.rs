@@ -14,9 +14,9 @@ use crate::facts::{STATUSES, sample_path};
 use crate::scene::Scene;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{Budget, holds};
-use statusgate_core::model::{Object, Writer};
+use statusgate_core::model::{Object, Pointer, Writer};
 use statusgate_core::policy::cel::{CelRule, Part};
-use statusgate_core::policy::{Action, Disposition, Policy, PolicySet};
+use statusgate_core::policy::{Action, Defined, DefinedVersions, Disposition, Policy, PolicySet};
 
 /// Types of conditions that are tried together, each of them absent, True and False.
 const MAX_TYPES: usize = 4;
@@ -38,7 +38,12 @@ const NOT_EVALUATED: &str = "it cannot be evaluated: ";
 const WRITE: u64 = 100;
 
 /// Lints the rules of a policy in some versions.
-pub(super) fn of_rules(policy: &Policy, versions: &IndexSet<String>) -> Vec<Remark> {
+pub(super) fn of_rules(
+    policy: &Policy,
+    versions: &IndexSet<String>,
+    defined: &DefinedVersions,
+) -> Vec<Remark> {
+    let defined: Vec<&Defined> = defined.selected_by(policy).collect();
     let resources = PolicySpec::for_everything("").resources;
     let strict = Policy { resources, enforcement: Action::Deny, ..policy.clone() };
     let policies = PolicySet::of(vec![strict]);
@@ -47,8 +52,8 @@ pub(super) fn of_rules(policy: &Policy, versions: &IndexSet<String>) -> Vec<Rema
     let tried = versions.iter().map(|version| {
         // No rule has this id. All rules in CEL are tried with the same writes.
         let search = Search::new(&policy.name, &policies, version);
-        let trials =
-            Trials { search, rules: &policy.rules, left: Cell::new(steps / versions_left) };
+        let left = Cell::new(steps / versions_left);
+        let trials = Trials { search, rules: &policy.rules, defined: &defined, left };
         steps -= trials.left.get();
         versions_left -= 1;
         let shown = trials.run();
@@ -72,6 +77,8 @@ pub(super) fn of_rules(policy: &Policy, versions: &IndexSet<String>) -> Vec<Rema
 struct Trials<'t> {
     search: Search<'t>,
     rules: &'t [CelRule],
+    /// The versions of custom resources that the policy selects, as far as they are known.
+    defined: &'t [&'t Defined],
     /// The steps that are left.
     left: Cell<u64>,
 }
@@ -180,6 +187,7 @@ impl Trials<'_> {
                 if let Err(why) = answer
                     && let Some(what) = why.strip_prefix(NOT_EVALUATED)
                     && let Some(what) = what.strip_prefix("there is no ")
+                    && !self.is_required(what.trim_matches('"'), trial.rule)
                     && self.search.rules(&scene) == [trial.rule.id.to_string()]
                 {
                     return Some((scene, what.to_owned()));
@@ -187,6 +195,17 @@ impl Trials<'_> {
             }
         }
         None
+    }
+
+    /// Whether the schemas require a member wherever a rule reads one of this name.
+    fn is_required(&self, name: &str, rule: &CelRule) -> bool {
+        let members = &rule.expression.mentions.members;
+        let read = members.iter().map(Pointer::tokens);
+        let read = read.flat_map(|path| (1..=path.len()).map(|length| &path[..length]));
+        let mut read = read.filter(|path| path.last().is_some_and(|last| last == name)).peekable();
+        read.peek().is_some()
+            && !self.defined.is_empty()
+            && read.all(|path| self.defined.iter().all(|of| of.schema.requires(path)))
     }
 
     /// Takes steps. Returns whether there were that many.

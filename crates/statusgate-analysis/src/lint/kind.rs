@@ -133,10 +133,10 @@ kinds! {
     UndeclaredType "undeclared-type"
     "Correct the name, or add the type to `types` of its list."
 
-    /// The convention names a value that the checks of its place reject, or a reason or member that is similar to a
-    /// declared one.
+    /// A document names a value that the checks of its place reject, a test that they decide, a reason or member that is
+    /// similar to a declared one, or two similar fields.
     UndeclaredValue "undeclared-value"
-    "Correct the value or name, or declare it in the checks, `reasons` or `members`. If stored objects have it from before an upgrade, leave it."
+    "Correct the value or name, or declare it in the checks, `reasons` or `members`. If stored objects have it from before an upgrade, or if there are two such fields, leave it."
 
     /// A rule requires a polarity that no condition type of the convention has.
     WaitsForType "waits-for-type"

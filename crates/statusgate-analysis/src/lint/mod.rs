@@ -91,6 +91,7 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     phases::repair_steps_can_apply,
     fields::values_pass_all_checks,
     values::named_values_can_occur,
+    values::tests_are_open,
     values::members_are_declared,
     rules::rules_can_fire,
     rules::phases_can_be_written,

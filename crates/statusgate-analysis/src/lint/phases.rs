@@ -163,11 +163,25 @@ pub(super) fn imposed_phases_can_occur(lint: &Lint<'_>) -> Vec<Remark> {
 
 pub(super) fn repair_steps_can_apply(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(phases) = Phases::of(lint) else { return Vec::new() };
-    let steps = (1..).zip(&phases.rules.repair).filter_map(|(number, step)| {
+    let repair = &phases.rules.repair;
+    let steps = (1..).zip(repair).filter_map(|(number, step)| {
         let message = format!("repair step {number} applies in no state");
         lint.never_holds(Question::plain(step.when.as_ref()?), Vec::new(), message)
     });
-    steps.collect()
+    // A step with neither a condition nor evidence applies in every state.
+    let open = phases.rules.phases.iter().filter(|phase| phase.necessary.is_none());
+    let last = repair
+        .iter()
+        .position(|step| step.when.is_none() && open.clone().any(|phase| phase.name == step.to));
+    let behind = last.filter(|last| last + 1 < repair.len()).map(|last| {
+        let message = format!(
+            "repair step {} applies in no state: step {} always applies",
+            last + 2,
+            last + 1
+        );
+        Remark::new(Kind::NeverFires, Vec::new(), message, Some(yaml(&lint.stage.bare())))
+    });
+    steps.chain(behind).collect()
 }
 
 impl<'l> Phases<'l> {

@@ -9,7 +9,9 @@ use indexmap::IndexSet;
 use super::cel::of_rules;
 use super::fields::of_fields;
 use super::gate::Gate;
-use super::{Kind, Lint, Remark, Report, WRITES, backfill, joint, owners, rules, sorted, usage};
+use super::{
+    Kind, Lint, Remark, Report, WRITES, backfill, joint, owners, rules, sorted, usage, values,
+};
 use crate::facts::versions_of;
 use crate::line::Clause;
 use crate::scene::{Stage, yaml};
@@ -68,8 +70,10 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
         }
         remarks.extend(found);
     }
-    remarks.extend(of_rules(policy, &versions));
+    remarks.extend(of_rules(policy, &versions, policies.defined()));
+    remarks.extend(policy.rules.iter().flat_map(|rule| values::constants_can_occur(policy, rule)));
     remarks.extend(usage::undeclared(&policy.undeclared));
+    remarks.extend(usage::similar_fields(&policy.paths, &convention.paths));
     remarks.extend(repairs_nothing(policy, versions.first()));
     let earlier = policies.policies().iter().take_while(|earlier| *earlier.name != *policy.name);
     remarks.extend(earlier.clone().filter_map(|earlier| second_owner(earlier, policy)));

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use statusgate_core::language::{Glob, any_of};
+use statusgate_core::language::{AnyWord, Glob, any_of};
+use statusgate_core::model::Pointer;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::policy::convention::Convention;
+use statusgate_core::source::tree::is_near;
 
 use super::{Kind, Remark};
+use crate::line::clauses;
 use crate::scene::{Stage, yaml};
+use crate::table::phase_questions;
 
 pub(super) fn of_convention(policies: &PolicySet, convention: &Convention) -> Vec<Remark> {
     let name = &convention.name;
@@ -16,7 +20,59 @@ pub(super) fn of_convention(policies: &PolicySet, convention: &Convention) -> Ve
         Remark::new(Kind::UnusedConvention, Vec::new(), message, None)
     });
     let undeclared = undeclared(&convention.undeclared);
-    unused.into_iter().chain(unselected(policies, convention)).chain(undeclared).collect()
+    let similar = similar_fields(&convention.paths, &BTreeSet::new());
+    let unselected = unselected(policies, convention).into_iter();
+    let unselected = unselected.chain(unselected_resources(policies, convention));
+    unused.into_iter().chain(unselected).chain(undeclared).chain(similar).collect()
+}
+
+/// The notes about two fields whose names differ in one letter.
+pub(super) fn similar_fields(own: &BTreeSet<Pointer>, others: &BTreeSet<Pointer>) -> Vec<Remark> {
+    let similar = own.iter().flat_map(|one| {
+        let others = others.iter().chain(own.iter().filter(move |other| *other > one));
+        let similar = others.filter(move |other| {
+            let both = one.tokens().iter().zip(other.tokens());
+            let differing = Vec::from_iter(both.filter(|(one, other)| one != other));
+            one.tokens().len() == other.tokens().len()
+                && matches!(*differing, [(one, other)] if is_near(one, other))
+        });
+        similar.map(move |other| {
+            let message = format!("{one} and {other} are similar: is one of them misspelled?");
+            Remark::new(Kind::UndeclaredValue, Vec::new(), message, None)
+        })
+    });
+    similar.collect()
+}
+
+/// The note about names of resources in predicates, if no policy of the convention selects such a resource.
+fn unselected_resources(policies: &PolicySet, convention: &Convention) -> Option<Remark> {
+    let followers = policies.policies().iter().filter(|of| of.convention.name == convention.name);
+    let entries = followers.flat_map(|policy| &policy.resources);
+    let selected: Vec<Glob> = entries.flat_map(|entry| &entry.resources).cloned().collect();
+    let mut words: Vec<&AnyWord> = Vec::new();
+    let clauses = clauses(convention);
+    let health = convention.health.iter().flat_map(|health| &health.rules);
+    let health = health.filter_map(|rule| rule.when.as_ref());
+    let phase = convention.phase.iter().flat_map(|rules| phase_questions(rules));
+    let predicates = clauses.iter().map(|clause| &*clause.when).chain(health);
+    predicates
+        .chain(phase.map(|question| question.predicate))
+        .for_each(|predicate| words.extend(predicate.questions()));
+    let named = words.into_iter().filter_map(|word| match word {
+        AnyWord::ResourceName(word) => Some(word.resource.iter()),
+        _ => None,
+    });
+    let unknown = named
+        .flatten()
+        .filter(|glob| !Glob::any_overlap(std::slice::from_ref(glob), &selected))
+        .map(ToString::to_string);
+    let unknown: BTreeSet<String> = unknown.collect();
+    let is_open = selected.is_empty() || unknown.is_empty();
+    let message = format!(
+        "predicates name the resource {}, which no policy selects",
+        any_of(unknown.into_iter())
+    );
+    (!is_open).then(|| Remark::new(Kind::UndeclaredValue, Vec::new(), message, None))
 }
 
 /// The note about condition types that no list declares.

@@ -9,10 +9,12 @@ use super::{Kind, Lint, Remark, each_once};
 use crate::facts::{Question, checks_of, checks_of_member, passes};
 use crate::line::Clause;
 use crate::table::phase_questions;
-use statusgate_core::language::{AnyWord, Reference};
-use statusgate_core::policy::Check;
-use statusgate_core::policy::convention::{ConditionList, Filling, MEMBERS, Reasons};
-use statusgate_core::source::tree::near;
+use statusgate_core::documents::FieldType;
+use statusgate_core::language::{self as word, AnyWord, Bound, Reference};
+use statusgate_core::model::Pointer;
+use statusgate_core::policy::convention::{ConditionList, Convention, Filling, MEMBERS, Reasons};
+use statusgate_core::policy::{CelRule, Check, Policy};
+use statusgate_core::source::tree::{did_you_mean, near};
 
 /// Shorter names are all similar.
 const SHORT: usize = 4;
@@ -31,14 +33,7 @@ struct Named<'c> {
 pub(super) fn named_values_can_occur(lint: &Lint<'_>) -> Vec<Remark> {
     let convention = lint.convention;
     let phase = convention.phase.as_ref();
-    let health = convention.health.iter().flat_map(|health| &health.rules).filter_map(|rule| {
-        let list = rule.list.as_ref().and_then(|path| convention.list_of_any_version(path));
-        Some(Question { predicate: rule.when.as_ref()?, list, of_element: false })
-    });
-    let clauses = lint.clauses.iter().map(Clause::question);
-    let questions =
-        phase.into_iter().flat_map(|rules| phase_questions(rules)).chain(clauses).chain(health);
-    let named = questions.flat_map(|question| lint.named_by(question));
+    let named = lint.questions().flat_map(|question| lint.named_by(question));
     let tables = convention.conditions.iter().flat_map(|list| of_tables(list));
     let reason = phase.and_then(|phase| Some((phase, phase.reason.as_ref()?)));
     let of_phases = reason.into_iter().flat_map(|(phase, reason)| {
@@ -55,13 +50,129 @@ pub(super) fn named_values_can_occur(lint: &Lint<'_>) -> Vec<Remark> {
     found.filter(|remark| known.insert(remark.message.clone())).collect()
 }
 
+/// Checks leave it open whether a test of a predicate holds.
+pub(super) fn tests_are_open(lint: &Lint<'_>) -> Vec<Remark> {
+    let decided = lint.questions().flat_map(|question| {
+        let words = question.predicate.questions().into_iter();
+        words.filter_map(move |word| match word {
+            AnyWord::Value(word) => {
+                let (place, checks) = lint.checks_of(&word.reference, lint.list_of(question));
+                let what = decided(word, &checks)?;
+                let rules = each_once(checks.iter().map(|check| check.rule.to_string()));
+                Some((rules, format!("by its checks, {place} {what}, so a test of it is decided")))
+            }
+            _ => None,
+        })
+    });
+    let remarks = each_once(decided).into_iter();
+    remarks
+        .map(|(rules, message)| Remark::new(Kind::UndeclaredValue, rules, message, None))
+        .collect()
+}
+
+/// Why the checks of a value decide a test of it.
+fn decided(word: &word::Value, checks: &[&Check]) -> Option<String> {
+    let values = checks.iter().flat_map(|check| &check.values);
+    let texts: Vec<&str> = values.filter_map(|value| value.value().as_str()).collect();
+    if let Some(pattern) = &word.matches
+        && !texts.is_empty()
+        && !texts.iter().any(|text| pattern.is_match(text))
+    {
+        return Some(format!("never matches {}", pattern.as_str()));
+    }
+    let number = |bound: &Option<Bound>| match bound {
+        Some(Bound::Number(number)) => number.as_f64(),
+        _ => None,
+    };
+    let (least, most) = (number(&word.at_least), number(&word.at_most));
+    let is_text = checks.iter().any(|check| check.kind == Some(FieldType::String));
+    if is_text && (word.at_least.is_some() || word.at_most.is_some()) {
+        return Some("is a string and no number".to_owned());
+    }
+    let mut limits = checks.iter().filter_map(|check| Some((check.maximum?, least?)));
+    if let Some((maximum, least)) = limits.find(|(maximum, least)| maximum < least) {
+        return Some(format!("is at most {maximum} and never at least {least}"));
+    }
+    let mut limits = checks.iter().filter_map(|check| Some((check.minimum?, most?)));
+    let (minimum, most) = limits.find(|(minimum, most)| minimum > most)?;
+    Some(format!("is at least {minimum} and never at most {most}"))
+}
+
+/// Checks and phases accept the constants with which a rule in CEL compares, and its members are not similar to declared ones.
+pub(super) fn constants_can_occur(policy: &Policy, rule: &CelRule) -> Vec<Remark> {
+    let convention = &*policy.convention;
+    let mentions = &rule.expression.mentions;
+    let of_constants = mentions.constants.iter().filter_map(|(pointer, value)| {
+        let text = value.as_str().unwrap_or_default();
+        if let Some(phase) = &convention.phase
+            && phase.paths().any(|path| path == pointer)
+        {
+            let known = phase.phases.iter().map(|phase| phase.name.as_str());
+            let known: Vec<&str> = known.chain(phase.default.as_deref()).collect();
+            let is_odd = !text.is_empty() && !known.contains(&text);
+            let help = did_you_mean(text, known.iter().copied());
+            return is_odd.then(|| format!("no phase has the name \"{text}\"; {help}"));
+        }
+        let Some((list, member)) = list_with(convention, pointer) else {
+            let of_policy = policy.fields.iter().filter(|field| *field.path == *pointer);
+            let of_policy = of_policy.map(|field| &field.check);
+            let checks = checks_of(convention, pointer).into_iter().chain(of_policy).collect();
+            let place = pointer.to_string();
+            return Named { value: value.clone(), place, checks, reasons: None }.message();
+        };
+        if member == "type" && list.find(text).is_none() {
+            let types = list.types.values().filter_map(|kind| kind.glob.exact());
+            let meant = near(text, types).filter(|meant| meant.len() > SHORT)?;
+            return Some(format!(
+                "no list declares the type \"{text}\"; did you mean \"{meant}\"?"
+            ));
+        }
+        let (place, checks) = (format!("the member {member}"), checks_of_member(list, member));
+        Named { value: value.clone(), place, checks, reasons: None }.message()
+    });
+    let of_members = mentions.members.iter().filter_map(|path| {
+        let (list, member) = list_with(convention, path)?;
+        similar_member(list, member)
+    });
+    let messages = each_once(of_constants.chain(of_members)).into_iter();
+    let rules = vec![rule.id.to_string()];
+    messages
+        .map(|message| Remark::new(Kind::UndeclaredValue, rules.clone(), message, None))
+        .collect()
+}
+
+/// The list, and the member of its elements, that an expression reads.
+fn list_with<'c>(
+    convention: &'c Convention,
+    path: &'c Pointer,
+) -> Option<(&'c ConditionList, &'c str)> {
+    let (member, element) = path.tokens().split_last()?;
+    let list = convention.conditions.iter().find(|list| {
+        let tokens = list.path.tokens().iter().map(String::as_str);
+        let index = (!list.is_map()).then_some("0");
+        let tokens: Vec<&str> = tokens.chain(index).collect();
+        tokens.len() == element.len()
+            && tokens.iter().zip(element).all(|(wanted, found)| *wanted == "*" || *wanted == found)
+    })?;
+    Some((list, member))
+}
+
+/// The message about a member that is similar to a declared one of its list.
+fn similar_member(list: &ConditionList, name: &str) -> Option<String> {
+    let usual = if list.element.is_none() { &MEMBERS[..] } else { &[] };
+    let declared = list.members.iter().map(|(name, _)| name.as_str());
+    let known: BTreeSet<&str> = declared.chain(usual.iter().copied()).collect();
+    if known.contains(name) {
+        return None;
+    }
+    let meant = near(name, known.iter().copied()).filter(|meant| meant.len() >= SHORT)?;
+    Some(format!("{} has no member \"{name}\"; did you mean \"{meant}\"?", list.a_noun()))
+}
+
 /// The members that rules, keys and defaults name are not similar to declared ones of their list.
 pub(super) fn members_are_declared(lint: &Lint<'_>) -> Vec<Remark> {
     let defaults = &lint.convention.backfill;
     let found = lint.convention.conditions.iter().flat_map(|list| {
-        let usual = if list.element.is_none() { &MEMBERS[..] } else { &[] };
-        let declared = list.members.iter().map(|(name, _)| name.as_str());
-        let known: BTreeSet<&str> = declared.chain(usual.iter().copied()).collect();
         let of_defaults = defaults.iter().flat_map(|default| match &default.filling {
             Filling::Member { list: of, member, .. }
             | Filling::AbsentMember { list: of, member, .. }
@@ -76,13 +187,10 @@ pub(super) fn members_are_declared(lint: &Lint<'_>) -> Vec<Remark> {
         let time = list.transition_time.iter().map(|_| list.time_member());
         let used = of_rules.iter().chain(list.key()).map(String::as_str);
         let used: BTreeSet<&str> = used.chain(of_defaults).chain(time).collect();
-        let remarks = used.iter().filter(|name| !known.contains(**name)).filter_map(|name| {
-            let meant = near(name, known.iter().copied()).filter(|meant| meant.len() >= SHORT)?;
-            let noun = list.a_noun();
-            let message = format!("{noun} has no member \"{name}\"; did you mean \"{meant}\"?");
-            Some(Remark::new(Kind::UndeclaredValue, Vec::new(), message, None))
-        });
-        remarks.collect::<Vec<_>>()
+        let messages = used.iter().filter_map(|name| similar_member(list, name));
+        messages
+            .map(|message| Remark::new(Kind::UndeclaredValue, Vec::new(), message, None))
+            .collect::<Vec<_>>()
     });
     found.collect()
 }
@@ -102,15 +210,24 @@ fn of_tables(list: &ConditionList) -> impl Iterator<Item = Named<'_>> {
 
 impl Named<'_> {
     fn remark(&self) -> Option<Remark> {
+        let message = self.message()?;
+        Some(Remark::new(Kind::UndeclaredValue, self.refusing(), message, None))
+    }
+
+    /// The rules that reject the value.
+    fn refusing(&self) -> Vec<String> {
+        let refusing = self.checks.iter().filter(|check| !passes(&[check], &self.value));
+        each_once(refusing.map(|check| check.rule.to_string()))
+    }
+
+    fn message(&self) -> Option<String> {
         let Self { value, place, checks, .. } = self;
         // It means that there is no value.
         if value.is_null() || value == "" {
             return None;
         }
-        let refusing = checks.iter().filter(|check| !passes(&[check], value));
-        let rules = each_once(refusing.map(|check| check.rule.to_string()));
         let text = value.as_str();
-        let message = if rules.is_empty() {
+        Some(if self.refusing().is_empty() {
             let (reasons, text) = (self.reasons?, text?);
             if reasons.statuses(text).next().is_some() {
                 return None;
@@ -123,15 +240,31 @@ impl Named<'_> {
                 text.and_then(|text| near(text, words.filter_map(|word| word.value().as_str())));
             let meant = meant.map(|word| format!("; did you mean \"{word}\"?")).unwrap_or_default();
             format!("the convention names {value}, but the checks of {place} reject it{meant}")
-        };
-        Some(Remark::new(Kind::UndeclaredValue, rules, message, None))
+        })
     }
 }
 
 impl<'c> Lint<'c> {
-    fn named_by(&self, question: Question<'_>) -> Vec<Named<'c>> {
+    /// What the convention asks: for phases, in rules, and about health.
+    fn questions(&self) -> impl Iterator<Item = Question<'_>> {
+        let phase = self.convention.phase.iter().flat_map(|rules| phase_questions(rules));
+        let health = self.convention.health.iter().flat_map(|health| &health.rules);
+        let health = health.filter_map(|rule| {
+            let list = rule.list.as_ref();
+            let list = list.and_then(|path| self.convention.list_of_any_version(path));
+            Some(Question { predicate: rule.when.as_ref()?, list, of_element: false })
+        });
+        phase.chain(self.clauses.iter().map(Clause::question)).chain(health)
+    }
+
+    /// The list whose conditions a question reads.
+    fn list_of(&self, question: Question<'_>) -> Option<&'c ConditionList> {
         let list = question.list.or_else(|| self.convention.primary_conditions(self.stage.version));
-        let list = list.and_then(|list| self.convention.list_of_any_version(&list.path));
+        list.and_then(|list| self.convention.list_of_any_version(&list.path))
+    }
+
+    fn named_by(&self, question: Question<'_>) -> Vec<Named<'c>> {
+        let list = self.list_of(question);
         let mut named = Vec::new();
         for word in question.predicate.questions() {
             match word {

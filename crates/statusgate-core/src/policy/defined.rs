@@ -124,6 +124,11 @@ impl DefinedVersions {
         self.0.is_empty()
     }
 
+    /// The versions that a policy selects.
+    pub fn selected_by(&self, policy: &Policy) -> impl Iterator<Item = &Defined> {
+        self.0.values().flatten().filter(|version| version.is_selected(policy))
+    }
+
     /// The version of a resource.
     pub fn get(&self, resource: &Resource<'_>) -> Option<&Defined> {
         let mut versions = self.0.get(&*resource.resource)?.iter();

@@ -11,6 +11,7 @@ use crate::source::tree::At;
 use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
 use super::known::{KnownConvention, KnownConventions};
+use super::mentioned::pointers;
 use super::owners::Owner;
 use super::rules::{Declarer, OWNER, RuleTable};
 use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id};
@@ -49,6 +50,8 @@ pub struct Policy {
     pub declared: RuleTable,
     /// The condition types that its predicates name and no list of the convention declares.
     pub undeclared: BTreeSet<String>,
+    /// Every field of the spec and the status that its document names.
+    pub paths: BTreeSet<Pointer>,
 }
 
 impl Policy {
@@ -201,6 +204,7 @@ pub(crate) fn compile(
         rules,
         backfill,
         undeclared: compiler.undeclared.take(),
+        paths: pointers(at.node()),
         declared: compiler.into_rules(),
         convention: convention?,
     };

@@ -11,6 +11,7 @@ mod defined;
 mod document;
 mod extends;
 mod known;
+mod mentioned;
 mod near;
 mod owners;
 mod rules;

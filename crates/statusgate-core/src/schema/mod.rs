@@ -163,6 +163,15 @@ impl Schema {
         Some((at, node.properties.iter().map(|(name, _)| &**name).collect()))
     }
 
+    /// Whether every object with the parent of a field has the field.
+    pub fn requires(&self, tokens: &[String]) -> bool {
+        let Some((name, above)) = tokens.split_last() else { return true };
+        match self.at(above) {
+            FieldSchema::Declared(node) => node.required.iter().any(|of| **of == **name),
+            FieldSchema::Free | FieldSchema::Pruned => false,
+        }
+    }
+
     /// Whether the API server accepts a value of a webhook's patch at a path where nothing is stored, as far
     /// as the schema of this field decides that. It sets the defaults below. A value that it prunes is
     /// accepted.

@@ -31,6 +31,7 @@ mod export;
 mod fields;
 mod json;
 mod manifest;
+mod near;
 mod objects;
 mod place;
 mod problems;

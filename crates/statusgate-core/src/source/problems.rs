@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::Diagnostic;
-use super::tree::{Node, Span, Value};
+use super::tree::{Node, Span, Value, did_you_mean};
 
 /// The mistakes so far. Reading continues after a mistake.
 #[derive(Default)]
@@ -50,25 +50,6 @@ impl Problems {
         let help = did_you_mean(found, known);
         self.report_with_help(span, format!("unknown {what} \"{found}\""), Some(help));
     }
-}
-
-/// A help for an unknown name: the nearest known name, or all of them.
-pub fn did_you_mean<'w>(found: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
-    match near(found, known.clone()) {
-        Some(name) => format!("did you mean \"{name}\"?"),
-        None if known.clone().next().is_none() => "there is none".to_owned(),
-        None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
-    }
-}
-
-/// The nearest known name, if it is similar enough to be the intended one.
-pub fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let found = found.to_lowercase();
-    known
-        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &found), name))
-        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
 }
 
 /// A location in a document. It reports mistakes there.

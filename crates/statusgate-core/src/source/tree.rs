@@ -13,7 +13,8 @@ use std::ops::Range;
 
 use serde::ser::{Serialize, Serializer};
 
-pub use super::problems::{At, Problems, did_you_mean, near};
+pub use super::near::{did_you_mean, is_near, near};
+pub use super::problems::{At, Problems};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
 pub(super) use read::manifest;
 pub use read::parse;

@@ -22,7 +22,7 @@ use crate::model::Pointer;
 use super::convention::Trigger;
 use super::{Disposition, Id};
 
-pub use reads::{Part, Reads};
+pub use reads::{Mentions, Part, Reads};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
 
 /// The longest expression, in bytes: five times the longest rule known from CRDs in use.
@@ -58,6 +58,8 @@ pub struct Expression {
     pub needs: Needs,
     /// The parts of the written and the stored object that it reads.
     pub reads: Reads,
+    /// What it names of them.
+    pub mentions: Mentions,
 }
 
 /// An error in an expression.
@@ -90,9 +92,9 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let reads = Reads::of(&tree);
+    let (reads, mentions) = (Reads::of(&tree), Mentions::of(&tree));
     let needs = rewrite::rewrite(&mut tree, text, &places)?;
-    Ok(Expression { tree, needs, reads })
+    Ok(Expression { tree, needs, reads, mentions })
 }
 
 /// Parses the rule of a schema, and finds whether it reads `oldSelf`. `None` if it cannot be parsed within
@@ -103,9 +105,9 @@ pub(crate) fn parse(text: &str) -> Option<(IdedExpr, bool)> {
     Some((tree, reads_stored))
 }
 
-/// The texts that an expression compares with members of an object, each with the names to the member.
-pub(crate) fn constants(text: &str) -> Vec<(Vec<String>, String)> {
-    tree(text).map(|(tree, _)| reads::constants(&tree)).unwrap_or_default()
+/// What an expression names of the objects.
+pub(crate) fn mentions(text: &str) -> Mentions {
+    tree(text).map(|(tree, _)| Mentions::of(&tree)).unwrap_or_default()
 }
 
 fn tree(text: &str) -> Result<(IdedExpr, SourceInfo), Vec<Mistake>> {

@@ -1,8 +1,11 @@
 //! The parts of an object that an expression reads. Only these are converted to CEL values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use serde_json::Value;
+
+use crate::model::Pointer;
 
 /// The parts of each variable that an expression reads; `None` if it does not name the variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,24 +80,37 @@ impl Part {
     }
 }
 
-/// The texts that an expression compares with members of an object, each with the names to the member. Elements of
-/// a list have the name 0.
-pub(super) fn constants(tree: &IdedExpr) -> Vec<(Vec<String>, String)> {
-    let mut search = Constants::default();
-    search.visit(tree, &mut Vec::new());
-    search.found
+/// What an expression names of the written and the stored object. Elements of a list have the name 0.
+#[derive(Clone, Debug, Default)]
+pub struct Mentions {
+    /// The names to each member that it reads, also in loops.
+    pub members: BTreeSet<Pointer>,
+    /// The constants that it compares with members.
+    pub constants: Vec<(Pointer, Value)>,
 }
 
-/// The search for constants.
+impl Mentions {
+    pub(super) fn of(tree: &IdedExpr) -> Self {
+        let mut search = Search::default();
+        search.visit(tree, &mut Vec::new());
+        search.found
+    }
+}
+
+/// The search for what an expression names.
 #[derive(Default)]
-struct Constants<'e> {
+struct Search<'e> {
     /// The lists of the loops around an expression, each with the position of its variable.
     loops: Vec<(usize, Option<Vec<&'e str>>)>,
-    found: Vec<(Vec<String>, String)>,
+    found: Mentions,
 }
 
-impl<'e> Constants<'e> {
+impl<'e> Search<'e> {
     fn visit(&mut self, tree: &'e IdedExpr, bound: &mut Vec<&'e str>) {
+        if let Some(names) = self.names(tree, bound).filter(|names| !names.is_empty()) {
+            self.found.members.insert(pointer(names));
+            return;
+        }
         if let Expr::Call(call) = &tree.expr
             && let [one, other] = call.args.as_slice()
         {
@@ -107,10 +123,10 @@ impl<'e> Constants<'e> {
                 _ => Vec::new(),
             };
             for (value, constant) in pairs {
-                let Expr::Literal(LiteralValue::String(text)) = &constant.expr else { continue };
-                if let Some(names) = self.names(value, bound) {
-                    let names = names.into_iter().map(str::to_owned).collect();
-                    self.found.push((names, text.inner().to_owned()));
+                let Expr::Literal(constant) = &constant.expr else { continue };
+                let value = without_default(value);
+                if let Some((names, constant)) = self.names(value, bound).zip(json(constant)) {
+                    self.found.constants.push((pointer(names), constant));
                 }
             }
         }
@@ -136,6 +152,28 @@ impl<'e> Constants<'e> {
         let list = list.as_ref().filter(|_| !names.is_empty())?;
         Some([list, &["0"][..], &names].concat())
     }
+}
+
+/// The value before `.orValue(…)`.
+fn without_default(tree: &IdedExpr) -> &IdedExpr {
+    match &tree.expr {
+        Expr::Call(call) if call.func_name == "orValue" => call.target.as_deref().unwrap_or(tree),
+        _ => tree,
+    }
+}
+
+fn pointer(names: Vec<&str>) -> Pointer {
+    Pointer::from_tokens(names.into_iter().map(str::to_owned).collect())
+}
+
+fn json(literal: &LiteralValue) -> Option<Value> {
+    Some(match literal {
+        LiteralValue::String(text) => text.inner().into(),
+        LiteralValue::Int(number) => (*number.inner()).into(),
+        LiteralValue::Double(number) => (*number.inner()).into(),
+        LiteralValue::Boolean(value) => (*value.inner()).into(),
+        _ => return None,
+    })
 }
 
 /// The operators that read a member by its name.

@@ -33,6 +33,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::compile::Compiler;
+use super::mentioned::pointers;
 use super::rules::RuleTable;
 use super::{Disposition, Field, Id};
 use crate::documents::ConventionSpec;
@@ -80,6 +81,8 @@ pub struct Convention {
     pub(crate) names: Names,
     /// The condition types that predicates name and no list declares, although lists declare some.
     pub undeclared: BTreeSet<String>,
+    /// Every field of the spec and the status that it names.
+    pub paths: BTreeSet<Pointer>,
 }
 
 impl Convention {
@@ -180,6 +183,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         declared: Arc::new(declared),
         names,
         undeclared,
+        paths: pointers(at.node()),
     }
 }
 

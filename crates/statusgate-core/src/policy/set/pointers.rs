@@ -4,16 +4,13 @@ use json_patch::jsonptr::PointerBuf;
 
 use crate::documents::DocumentKind;
 use crate::model::Pointer;
-use crate::policy::cel::{self, Part};
+use crate::policy::cel;
 use crate::policy::{Defined, Diagnostics, Misfit, Policy};
-use crate::source::tree::{At, Problems, Value, near};
+use crate::source::tree::{At, Node, Problems, Value, near};
 
+use super::super::mentioned::pointer;
 use super::values;
 use super::{PolicySet, Source, envelopes, read_documents};
-
-/// Keys with texts that are no pointers.
-const TEXTS: [&str; 8] =
-    ["differences", "is", "isNot", "meaning", "message", "source", "title", "value"];
 
 impl PolicySet {
     /// The pointers and the members in CEL of these documents that none of their objects has. A policy is
@@ -33,8 +30,13 @@ impl PolicySet {
                 policies.iter().any(|policy| version.is_selected(policy))
                     || (policies.is_empty() && envelope.kind == DocumentKind::StatusConvention)
             }));
-            if !versions.is_empty() {
-                compare("", At::root(&envelope.spec, &problems), None, &versions);
+            if let Some(first) = versions.first() {
+                let follower = policies.first().map(|policy| &policy.convention);
+                let convention = follower.or_else(|| self.conventions().get(&envelope.label));
+                let primary = convention.and_then(|of| of.primary_conditions(&first.version));
+                let around =
+                    Around { list: None, conditions: primary.map(|list| (*list.path).clone()) };
+                compare("", At::root(&envelope.spec, &problems), &around, &versions);
             }
             if problems.count() == 0 && envelope.kind == DocumentKind::StatusPolicy {
                 let at = At::root(&envelope.spec, &problems).key("convention");
@@ -87,42 +89,57 @@ fn report_required(policy: &Policy, at: At<'_>, versions: &[&Defined]) {
     }
 }
 
-/// Compares the pointers and values below a key with the schemas. `list`: the list of conditions that they belong to.
-fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[&Defined]) {
-    match &at.node().value {
-        Value::Map(entries) => {
-            values::compare(key, at, list, defined);
-            let path = at.node().text_of("path").filter(|_| key == "conditions");
-            let own = path.and_then(|text| Pointer::of_list(text).ok());
-            for (key, _) in entries {
-                compare(&key.name, at.key(&key.name), own.as_ref().or(list), defined);
+/// The lists that a part of a document is about.
+#[derive(Clone)]
+pub(super) struct Around {
+    /// The list whose members it names.
+    pub(super) list: Option<Pointer>,
+    /// The list whose conditions its predicates read.
+    pub(super) conditions: Option<Pointer>,
+}
+
+impl Around {
+    /// The lists of a part with its own list.
+    fn of(&self, key: &str, node: &Node) -> Self {
+        let pointer = |key| node.text_of(key).and_then(|text| Pointer::of_list(text).ok());
+        let mut around = self.clone();
+        around.conditions = pointer("in").or(around.conditions);
+        if let Some(own) = pointer("path").filter(|_| key == "conditions") {
+            let is_map = own.tokens().last().is_some_and(|last| last == "*");
+            if !is_map && node.member("element").is_none() {
+                around.conditions = Some(own.clone());
             }
+            around.list = Some(own);
         }
-        Value::List(items) => {
-            (0..items.len()).for_each(|index| compare(key, at.item(index), list, defined));
-        }
-        Value::String(text) if key == "expression" => {
-            let Ok(expression) = cel::compile(text) else { return };
-            let reads = [&expression.reads.written, &expression.reads.stored];
-            for path in reads.into_iter().flatten().flat_map(Part::paths) {
-                check(&path, at, defined);
-            }
-            for (path, constant) in cel::constants(text) {
-                values::compare_constant(path, &constant, at, defined);
-            }
-        }
-        Value::String(text) if !TEXTS.contains(&key) || is_field(key, text) => {
-            if let Ok(pointer) = Pointer::of_list(text) {
-                check(pointer.tokens(), at, defined);
-            }
-        }
-        _ => {}
+        around
     }
 }
 
-/// Whether a message is that of a field, as in rules of health.
-fn is_field(key: &str, text: &str) -> bool {
-    key == "message" && text.starts_with("/status/") && !text.contains(' ')
+/// Compares the pointers and values below a key with the schemas.
+fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Defined]) {
+    match &at.node().value {
+        Value::Map(entries) => {
+            values::compare(key, at, around, defined);
+            let around = around.of(key, at.node());
+            for (key, _) in entries {
+                compare(&key.name, at.key(&key.name), &around, defined);
+            }
+        }
+        Value::List(items) => {
+            (0..items.len()).for_each(|index| compare(key, at.item(index), around, defined));
+        }
+        Value::String(text) if key == "expression" => {
+            let mentions = cel::mentions(text);
+            mentions.members.iter().for_each(|path| check(path.tokens(), at, defined));
+            for (path, constant) in mentions.constants {
+                values::compare_constant(path, &constant, at, defined);
+            }
+        }
+        Value::String(text) => {
+            pointer(key, text).into_iter().for_each(|pointer| check(pointer.tokens(), at, defined));
+        }
+        _ => {}
+    }
 }
 
 /// Reports a field of the spec or the status that no schema has.

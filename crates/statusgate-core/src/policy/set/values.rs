@@ -7,6 +7,7 @@ use crate::model::Pointer;
 use crate::schema::{FieldSchema, Node as Declared, Verdict};
 use crate::source::tree::{At, Node, Value, did_you_mean};
 
+use super::pointers::Around;
 use crate::policy::Defined;
 
 /// A field in the schemas of the selected versions.
@@ -16,20 +17,34 @@ struct Compared<'d> {
 }
 
 /// Compares what a mapping of a document names. `key`: under which key it is, or the list that has it.
-/// `list`: the list of conditions that it belongs to.
-pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[&Defined]) {
+pub(super) fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Defined]) {
     let node = at.node();
-    let own = ["path", "field"].iter().find_map(|key| node.text_of(key));
-    let list =
-        node.text_of("list").and_then(|text| Pointer::of_list(text).ok()).or_else(|| list.cloned());
-    // With `condition`, the member is that of a condition, perhaps in another list.
-    let list = list.filter(|_| node.member("condition").is_none());
-    let member = node.text_of("member").zip(list).map(|(name, list)| element(&list, name));
+    let list_of = |key| node.text_of(key).and_then(|text| Pointer::of_list(text).ok());
+    if let Some(list) = list_of("length") {
+        Compared { pointer: list, defined }.has_items(at.key("length"));
+    }
+    if let Some(list) = &around.conditions
+        && ["condition", "oldCondition"].iter().any(|key| node.text_of(key).is_some())
+    {
+        return of_condition(at, list, defined);
+    }
+    let own = ["path", "field", "oldField"].iter().find_map(|key| node.text_of(key));
+    let list = list_of("list").or_else(|| around.list.clone());
+    let key_of_member = if node.member("oldMember").is_some() { "oldMember" } else { "member" };
+    let name = node.text_of(key_of_member);
+    let member = name.zip(list.as_ref()).map(|(name, list)| element(list, name));
     let pointer = own.and_then(|text| Pointer::of_list(text).ok()).or(member);
-    let Some(pointer) = pointer.filter(|pointer| pointer.is_below_status()) else { return };
+    let Some(pointer) = pointer.filter(is_judged) else { return };
     let compared = Compared { pointer, defined };
     if own.is_none() {
-        compared.exists(at.key("member"));
+        compared.exists(at.key(key_of_member));
+    }
+    for key in OTHERS.into_iter().filter(|_| name.is_some()) {
+        if let Some((name, list)) = node.text_of(key).zip(list.as_ref())
+            && !name.starts_with('/')
+        {
+            Compared { pointer: element(list, name), defined }.exists(at.key(key));
+        }
     }
     match key {
         "conditions" => compared.list(at),
@@ -71,11 +86,34 @@ pub(super) fn compare(key: &str, at: At<'_>, list: Option<&Pointer>, defined: &[
     compared.types(at);
 }
 
-/// Compares a text in CEL with the schemas of the field that it is compared with. The empty text asks whether it is set.
-pub(super) fn compare_constant(path: Vec<String>, text: &str, at: At<'_>, defined: &[&Defined]) {
-    let compared = Compared { pointer: Pointer::from_tokens(path), defined };
-    if !text.is_empty() && compared.pointer.is_below_status() {
-        compared.some_accepts_value(&text.into(), at);
+/// Keys of a predicate that may name another member.
+const OTHERS: [&str; 5] = ["equals", "before", "atLeast", "atMost", "since"];
+
+/// Whether a schema of a CRD declares the field.
+fn is_judged(pointer: &Pointer) -> bool {
+    matches!(pointer.tokens(), [root, _, ..] if root == "spec" || root == "status")
+}
+
+/// Compares what a predicate asks of a condition, or the member of a condition that it names.
+fn of_condition(at: At<'_>, list: &Pointer, defined: &[&Defined]) {
+    let node = at.node();
+    let of = |name: &str| Compared { pointer: element(list, name), defined };
+    for key in ["condition", "oldCondition"].into_iter().filter(|key| node.member(key).is_some()) {
+        of("type").some_accepts(at.key(key));
+    }
+    for name in ["reason", "severity"].into_iter().filter(|name| node.member(name).is_some()) {
+        of(name).exists(at.key(name));
+        of(name).some_accept(at.key(name));
+    }
+    if let Some(name) = node.text_of("member") {
+        of(name).exists(at.key("member"));
+    }
+}
+
+/// Compares a constant in CEL with the schemas of the field that it is compared with.
+pub(super) fn compare_constant(pointer: Pointer, value: &Json, at: At<'_>, defined: &[&Defined]) {
+    if is_judged(&pointer) {
+        Compared { pointer, defined }.some_accepts_value(value, at);
     }
 }
 
@@ -123,10 +161,11 @@ impl Compared<'_> {
         value_at(at).into_iter().for_each(|value| self.some_accepts_value(&value, at));
     }
 
+    /// The empty text asks whether the field is set.
     fn some_accepts_value(&self, value: &Json, at: At<'_>) {
         let rejecting = self.rejecting(value);
         let Some((version, cause)) = rejecting.first() else { return };
-        if rejecting.len() < self.defined.len() {
+        if rejecting.len() < self.defined.len() || value == "" {
             return;
         }
         let message = format!("the schema of {version} rejects this: {cause}");
@@ -166,6 +205,13 @@ impl Compared<'_> {
         at.report_with_help(message, did_you_mean(name, names.iter().copied()));
     }
 
+    /// Reports a field that is no list.
+    fn has_items(&self, at: At<'_>) {
+        if let Some(types) = self.types_without(&["array"]).filter(|_| is_judged(&self.pointer)) {
+            at.report(format!("this must be a list, but its type in the schema is {types}"));
+        }
+    }
+
     /// Reports a path that is not a list, and members that the elements do not have.
     fn list(&self, at: At<'_>) {
         let node = at.node();
@@ -199,13 +245,26 @@ impl Compared<'_> {
         let keys = node.items_of("key").iter().enumerate();
         names
             .extend(keys.filter_map(|(index, key)| Some((key.text()?, at.key("key").item(index)))));
+        if let Some(star) = tokens.iter().position(|token| token == "*") {
+            let outer = Pointer::from_tokens(tokens[..star].to_vec());
+            let keys = node.items_of("parentKey").iter().enumerate();
+            for (index, name) in keys.filter_map(|(index, key)| Some((index, key.text()?))) {
+                let key = Compared { pointer: element(&outer, name), ..*self };
+                key.exists(at.key("parentKey").item(index));
+            }
+        }
         if let Some(name) = node.member("transitionTime").and_then(|time| time.text_of("member")) {
             names.push((name, at.key("transitionTime").key("member")));
         }
         let reason = Compared { pointer: element(&self.pointer, "reason"), ..*self };
         let types = at.key("types");
         if let Some(Node { value: Value::Map(entries), .. }) = node.member("types") {
+            let kinds = Compared { pointer: element(&self.pointer, "type"), ..*self };
             for (key, kind) in entries {
+                if !key.name.contains('*') && node.member("element").is_none() {
+                    kinds
+                        .some_accepts_value(&key.name.as_str().into(), types.key(&key.name).name());
+                }
                 let reasons = types.key(&key.name).key("reasons");
                 for status in ["True", "False", "Unknown"] {
                     let all = kind.member("reasons").and_then(|reasons| reasons.member(status));
@@ -246,7 +305,9 @@ impl Compared<'_> {
                 &["string"][..],
                 "strings",
             ),
-            (&["minimum", "maximum"], &["integer", "number"], "numbers"),
+            (&["minimum", "maximum", "atLeast", "atMost"], &["integer", "number"], "numbers"),
+            (&["before", "future", "past"], &["string"], "times"),
+            (&["decreased"], &["integer", "number", "string"], "numbers and times"),
         ] {
             let key = keys.iter().find(|key| node.member(key).is_some());
             // A plain number is a quantity.
@@ -309,9 +370,11 @@ mod tests {
             "tier": {"type": "string", "maxLength": 3}, "count": {"type": "integer", "maximum": 5},
             "when": {"type": "string", "format": "date-time"},
             "size": {"x-kubernetes-int-or-string": true},
+            "parents": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "conditions": {"type": "array", "items": condition}}}},
             "nodes": {"type": "object", "additionalProperties": {"type": "object", "properties": {"state": {"type": "string"}}}},
             "conditions": {"type": "array", "items": condition}}});
-        let schema = json!({"type": "object", "properties": {"status": status}});
+        let spec = json!({"type": "object", "properties": {"plan": {"type": "string", "enum": ["Small", "Large"]}}});
+        let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
         let defined = Defined {
             name: "things.l.io v1".to_owned(),
             group: "l.io".to_owned(),
@@ -367,6 +430,14 @@ mod tests {
                 Some("\"Up\""),
             ),
             ("self.status.nodes.exists(n, n == 'Up')", None),
+            ("self.status.count == 5 && self.status.ready == true", None),
+            ("self.status.phase == 5", Some("must be of type string")),
+            ("self.spec.plan != 'Huge'", Some("\"Huge\"")),
+            ("self.status.conditions.all(c, has(c.reason))", None),
+            (
+                "self.status.conditions.all(c, has(c.raeson))",
+                Some("/status/conditions/0/raeson is not in"),
+            ),
             ("self.status.nodes.exists(type, self.status.nodes[type].state == 'Up')", None),
         ] {
             let found = mistakes_in(policy(&format!("{guard}{expression}")));
@@ -486,6 +557,14 @@ mod tests {
                 "  phase: {path: /status/phase, reason: {path: /status/tier, always: [Odd], action: Warn}, values: [{phase: Ready, reasons: [Up]}, {phase: Failed, reasons: [Down, No]}]}\n",
                 "may not be more than 3",
             ),
+            (
+                "  conditions: [{path: /status/conditions, types: {Raedy: {polarity: positive}}}]\n",
+                "Unsupported value: \"Raedy\"",
+            ),
+            (
+                "  conditions: [{path: /status/parents/*/conditions, parentKey: [nmae]}]\n",
+                "status.parents[0].nmae is not in the schema",
+            ),
             ("  backfill: [{path: /status/phase, value: New}]\n", "Unsupported value: \"New\""),
             (
                 "  backfill: [{path: /status/phase, value: Old, when: {deleting: true}}]\n",
@@ -508,6 +587,51 @@ mod tests {
         ] {
             let found = mistakes(spec);
             assert!(found.len() == 1 && found[0].contains(expected), "{spec}{found:#?}");
+        }
+    }
+
+    #[test]
+    fn each_word_of_a_predicate_is_compared_with_the_schema() {
+        for (when, expected) in [
+            ("condition: Ready, reason: [Down, '']", ""),
+            ("length: /status/conditions, atLeast: 1", ""),
+            ("field: /status/count, atMost: 3", ""),
+            ("field: /status/when, before: /status/tier", ""),
+            ("field: /spec/plan, is: Large", ""),
+            ("condition: Raedy, present: true", "Unsupported value: \"Raedy\""),
+            ("condition: Ready, reason: NobodyKnows", "may not be more than 9"),
+            ("condition: Ready, severity: Error", "severity is not in the schema"),
+            (
+                "field: /status/when, equals: {condition: Ready, member: time}",
+                "status.conditions[0].time is not in the schema",
+            ),
+            ("length: /status/count, atLeast: 1", "this must be a list"),
+            ("field: /status/tier, atMost: 3", "this is a test of numbers"),
+            ("field: /status/ready, before: /status/when", "this is a test of times"),
+            ("field: /status/ready, decreased: true", "this is a test of numbers and times"),
+            ("field: /spec/plan, is: Huge", "Unsupported value: \"Huge\""),
+            ("oldField: /status/phase, is: Huge", "Unsupported value: \"Huge\""),
+        ] {
+            let lists = "  conditions: [{path: /status/conditions}]\n";
+            let rule = format!(
+                "{lists}  rules: [{{id: r, path: /status/phase, when: {{{when}}}, action: Warn, message: m}}]\n"
+            );
+            let found = mistakes(&rule);
+            let is_expected = match expected {
+                "" => found.is_empty(),
+                _ => found.len() == 1 && found[0].contains(expected),
+            };
+            assert!(is_expected, "{when}: {found:#?}");
+        }
+        let each = |when: &str| {
+            mistakes(&format!(
+                "  conditions: [{{path: /status/conditions, each: [{{id: e, when: {{{when}}}, action: Deny, message: m}}]}}]\n"
+            ))
+        };
+        assert_eq!(each("member: reason, equals: type"), [""; 0]);
+        for when in ["member: reason, equals: typ", "oldMember: typ, is: Ready"] {
+            let found = each(when);
+            assert!(found.len() == 1 && found[0].contains("typ is not in"), "{when}: {found:#?}");
         }
     }
 }
