@@ -56,8 +56,8 @@ fn a_stored_object_has_what_the_next_change_breaks_and_what_backfill_repairs() {
     for line in [
         "status.phase: with the schema of things.example.com v1, a write that changes it or its list is rejected: Unsupported \
          value: \"Old\": supported values: \"Ready\", \"Degraded\" [crd/next-change]",
-        "status.tier: with the schema of things.example.com v1, a write that changes it or its list is rejected until backfill \
-         repairs it: Required value [crd/next-change]",
+        "status.tier: with the schema of things.example.com v1, a write that changes anything in status and does not set this is \
+         rejected until backfill repairs it: Required value [crd/next-change]",
     ] {
         assert!(answer.out.contains(line), "{answer:?}");
     }

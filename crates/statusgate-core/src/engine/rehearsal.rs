@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Action, Cause, Found};
 use crate::policy::Defined;
-use crate::schema::{self, Endpoint, Origin, Outcome, Sender, Verdict, Write};
+use crate::schema::{self, Endpoint, Origin, Outcome, REQUIRED, Sender, Verdict, Write};
 
 /// The rule of an object that no write may leave as it is.
 const EVERY_WRITE: &str = "crd/every-write";
@@ -61,17 +61,19 @@ impl Rehearsal<'_> {
         }
         let left = backfilled.map(|object| self.judge(object, &old, Sender::Webhook, endpoint));
         let left = left.map(|outcome| [rejected(outcome.verdict), outcome.forgiven].concat());
-        for (rule, what, causes) in [
-            (EVERY_WRITE, "every write of the status is rejected", every),
-            (NEXT_CHANGE, "a write that changes it or its list is rejected", forgiven),
-        ] {
+        for (rule, causes) in [(EVERY_WRITE, every), (NEXT_CHANGE, forgiven)] {
             for cause in causes.iter().filter(|cause| cause.field.starts_with("status")) {
+                let what = match cause.field.rsplit_once('.') {
+                    _ if rule == EVERY_WRITE => "every write of the status is rejected".to_owned(),
+                    // The API server keeps an object without it only while nothing in the object changes.
+                    Some((object, _)) if cause.reason == REQUIRED => format!(
+                        "a write that changes anything in {object} and does not set this is rejected"
+                    ),
+                    _ => "a write that changes it or its list is rejected".to_owned(),
+                };
                 let is_repaired = left.as_ref().is_some_and(|left| !left.contains(cause));
-                let what = format!(
-                    "{what}{}",
-                    if is_repaired { " until backfill repairs it" } else { "" }
-                );
-                findings.push(self.found(rule, &what, cause));
+                let until = if is_repaired { " until backfill repairs it" } else { "" };
+                findings.push(self.found(rule, &format!("{what}{until}"), cause));
             }
         }
         findings

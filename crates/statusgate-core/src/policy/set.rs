@@ -1,7 +1,11 @@
 //! All policies, compiled and indexed.
 
+mod compared;
+mod expressions;
 mod foreign;
 mod pointers;
+#[cfg(test)]
+mod tests;
 mod text;
 mod values;
 

@@ -102,6 +102,15 @@ impl Node {
         Source { minor, correlates: true }.node(schema, 0)
     }
 
+    /// The least and the largest number, length of a text, and number of elements.
+    pub fn extents(&self) -> [(Option<f64>, Option<f64>); 3] {
+        let Some(limits) = &self.limits else { return [(None, None); 3] };
+        let [lengths, items] = [limits.length, limits.items]
+            .map(|range| [range.min, range.max].map(|limit| limit.map(|limit| limit as f64)));
+        let numbers = [limits.minimum, limits.maximum].map(|bound| bound.map(|bound| bound.value));
+        [numbers, lengths, items].map(|[least, most]| (least, most))
+    }
+
     /// The values of `enum`; empty if there is none.
     pub fn members(&self) -> &[Value] {
         &self.limits().members

@@ -22,7 +22,7 @@ use crate::model::Pointer;
 use super::convention::Trigger;
 use super::{Disposition, Id};
 
-pub use reads::{Mentions, Part, Reads};
+pub use reads::{Mentions, Part, Reads, Use};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
 
 /// The longest expression, in bytes: five times the longest rule known from CRDs in use.

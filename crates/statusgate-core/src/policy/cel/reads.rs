@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
 
 use crate::model::Pointer;
@@ -80,13 +80,35 @@ impl Part {
     }
 }
 
-/// What an expression names of the written and the stored object. Elements of a list have the name 0.
+/// The name of the elements of a list, and of the values of a map.
+const ELEMENT: &str = "0";
+
+/// What an expression names of the written and the stored object.
 #[derive(Clone, Debug, Default)]
 pub struct Mentions {
     /// The names to each member that it reads, also in loops.
     pub members: BTreeSet<Pointer>,
-    /// The constants that it compares with members.
+    /// The constants that are equal to members, or not.
     pub constants: Vec<(Pointer, Value)>,
+    /// What it takes members for.
+    pub uses: Vec<(Pointer, Use)>,
+}
+
+/// What an expression takes a value for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A number: it is smaller or larger than one.
+    Number,
+    /// A text: it has a beginning, or is smaller or larger than one.
+    Text,
+    /// Something with a size.
+    Sized,
+    /// A time in a text.
+    Time,
+    /// A list: its elements have members.
+    List,
+    /// A map: it has a value for each of its keys.
+    Map,
 }
 
 impl Mentions {
@@ -108,8 +130,14 @@ struct Search<'e> {
 impl<'e> Search<'e> {
     fn visit(&mut self, tree: &'e IdedExpr, bound: &mut Vec<&'e str>) {
         if let Some(names) = self.names(tree, bound).filter(|names| !names.is_empty()) {
-            self.found.members.insert(pointer(names));
+            // The elements of a list are no members.
+            if names.last() != Some(&ELEMENT) {
+                self.found.members.insert(pointer(names));
+            }
             return;
+        }
+        if let Expr::Call(call) = &tree.expr {
+            self.call(call, bound);
         }
         if let Expr::Call(call) = &tree.expr
             && let [one, other] = call.args.as_slice()
@@ -118,7 +146,10 @@ impl<'e> Search<'e> {
                 operators::EQUALS | operators::NOT_EQUALS => vec![(one, other), (other, one)],
                 operators::IN => match &other.expr {
                     Expr::List(list) => list.elements.iter().map(|item| (one, item)).collect(),
-                    _ => Vec::new(),
+                    _ => {
+                        self.contained(one, other, bound);
+                        Vec::new()
+                    }
                 },
                 _ => Vec::new(),
             };
@@ -141,16 +172,91 @@ impl<'e> Search<'e> {
         self.loops.pop();
     }
 
-    /// The names from the object to what an expression reads. `None` for anything else, and for the variable of a loop
-    /// alone, which may be the key of a map.
-    fn names(&self, tree: &'e IdedExpr, bound: &[&str]) -> Option<Vec<&'e str>> {
-        let (root, names) = path(tree)?;
-        let Some(variable) = bound.iter().rposition(|name| *name == root) else {
-            return ["self", "oldSelf"].contains(&root).then_some(names);
+    /// Adds a constant that is an element of a list.
+    fn contained(&mut self, constant: &'e IdedExpr, list: &'e IdedExpr, bound: &[&str]) {
+        let Expr::Literal(constant) = &constant.expr else { return };
+        let names = self.names(without_default(list), bound);
+        if let Some((names, constant)) = names.zip(json(constant)) {
+            self.found.constants.push((pointer([&names[..], &[ELEMENT]].concat()), constant));
+        }
+    }
+
+    /// Adds what a function or an operator takes its operands for.
+    fn call(&mut self, call: &'e CallExpr, bound: &[&str]) {
+        let subject = call.target.as_deref().or_else(|| call.args.first());
+        let by_function = match call.func_name.as_str() {
+            "size" => Some(Use::Sized),
+            "startsWith" | "endsWith" | "contains" | "matches" => Some(Use::Text),
+            "timestamp" => Some(Use::Time),
+            _ => None,
         };
-        let (_, list) = self.loops.iter().rfind(|(position, _)| *position == variable)?;
-        let list = list.as_ref().filter(|_| !names.is_empty())?;
-        Some([list, &["0"][..], &names].concat())
+        let pairs = match (call.func_name.as_str(), call.args.as_slice()) {
+            (
+                operators::LESS
+                | operators::LESS_EQUALS
+                | operators::GREATER
+                | operators::GREATER_EQUALS,
+                [one, other],
+            ) => vec![(one, other), (other, one)],
+            _ => Vec::new(),
+        };
+        let compared = pairs.into_iter().filter_map(|(value, other)| match &other.expr {
+            Expr::Literal(LiteralValue::Int(_) | LiteralValue::Double(_)) => {
+                Some((value, Use::Number))
+            }
+            Expr::Literal(LiteralValue::String(_)) => Some((value, Use::Text)),
+            _ => None,
+        });
+        for (value, taken) in subject.zip(by_function).into_iter().chain(compared) {
+            let names = self.names(without_default(value), bound);
+            self.found.uses.extend(names.map(|names| (pointer(names), taken)));
+        }
+    }
+
+    /// The names from the object to what an expression reads. `None` for anything else.
+    fn names(&mut self, tree: &'e IdedExpr, bound: &[&str]) -> Option<Vec<&'e str>> {
+        if let Some(value) = self.value_of_map(tree, bound) {
+            return Some(value);
+        }
+        if let Expr::Select(select) = &tree.expr
+            && let Some(above) = self.value_of_map(&select.operand, bound)
+        {
+            return Some([&above[..], &[&select.field]].concat());
+        }
+        let (root, names) = path(tree)?;
+        let Some(list) = self.looped(root, bound) else {
+            let is_object = !bound.contains(&root) && ["self", "oldSelf"].contains(&root);
+            return is_object.then_some(names);
+        };
+        // The variable alone may be the key of a map.
+        if !names.is_empty() {
+            self.found.uses.push((pointer(list.clone()), Use::List));
+        }
+        Some([&list[..], &[ELEMENT], &names].concat())
+    }
+
+    /// `self.a[k]` in a loop over `self.a`: the value of each key.
+    fn value_of_map(&mut self, tree: &'e IdedExpr, bound: &[&str]) -> Option<Vec<&'e str>> {
+        let Expr::Call(call) = &tree.expr else { return None };
+        let [map, IdedExpr { expr: Expr::Ident(key), .. }] = call.args.as_slice() else {
+            return None;
+        };
+        if !MEMBERS.contains(&call.func_name.as_str()) {
+            return None;
+        }
+        let (map, looped) = (self.names(map, bound)?, self.looped(key, bound)?);
+        if map != looped {
+            return None;
+        }
+        self.found.uses.push((pointer(map.clone()), Use::Map));
+        Some([&map[..], &[ELEMENT]].concat())
+    }
+
+    /// The names to the list or map whose elements or keys a variable has.
+    fn looped(&self, variable: &str, bound: &[&str]) -> Option<Vec<&'e str>> {
+        let place = bound.iter().rposition(|name| *name == variable)?;
+        let (_, list) = self.loops.iter().rfind(|(position, _)| *position == place)?;
+        list.clone()
     }
 }
 

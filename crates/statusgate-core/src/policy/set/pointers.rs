@@ -4,13 +4,12 @@ use json_patch::jsonptr::PointerBuf;
 
 use crate::documents::DocumentKind;
 use crate::model::Pointer;
-use crate::policy::cel;
 use crate::policy::{Defined, Diagnostics, Misfit, Policy};
 use crate::source::tree::{At, Node, Problems, Value, near};
 
 use super::super::mentioned::pointer;
-use super::values;
 use super::{PolicySet, Source, envelopes, read_documents};
+use super::{expressions, values};
 
 impl PolicySet {
     /// The pointers and the members in CEL of these documents that none of their objects has. A policy is
@@ -129,11 +128,7 @@ fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Defined]) {
             (0..items.len()).for_each(|index| compare(key, at.item(index), around, defined));
         }
         Value::String(text) if key == "expression" => {
-            let mentions = cel::mentions(text);
-            mentions.members.iter().for_each(|path| check(path.tokens(), at, defined));
-            for (path, constant) in mentions.constants {
-                values::compare_constant(path, &constant, at, defined);
-            }
+            expressions::compare(text, at, defined);
         }
         Value::String(text) => {
             pointer(key, text).into_iter().for_each(|pointer| check(pointer.tokens(), at, defined));
@@ -143,7 +138,7 @@ fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Defined]) {
 }
 
 /// Reports a field of the spec or the status that no schema has.
-fn check(tokens: &[String], at: At<'_>, defined: &[&Defined]) {
+pub(super) fn check(tokens: &[String], at: At<'_>, defined: &[&Defined]) {
     let Some((root, [_, ..])) = tokens.split_first() else { return };
     let found: Option<Vec<_>> =
         defined.iter().map(|version| version.schema.pruned(tokens)).collect();
