@@ -113,6 +113,34 @@ fn a_round_of_the_playground() {
 
 #[test]
 #[ignore = "needs Chromium"]
+fn pasted_writes_become_a_draft_that_judges_the_last_of_them() {
+    let writes = include_str!("../../../examples/write-a-convention/writes.jsonl");
+    for browser in Browser::both() {
+        browser.open("playground");
+        browser.shows("kubectl prints");
+        let paste = "document.querySelector('#recorded').value = argument;
+            document.querySelectorAll('details').forEach((one) => { one.open = true })";
+        browser.run(paste, &writes.into());
+        browser.click("#draft");
+        browser.shows("Draft for qdrantclusters.qdrant.io, which extends metav1");
+        browser.shows("kind: StatusConvention");
+        let play = "[...document.querySelectorAll('.outcome button')]
+            .find((one) => one.textContent === 'Judge the last write by it').id = 'play'";
+        browser.run(play, &Value::Null);
+        browser.click("#play");
+        browser
+            .until("return document.querySelector('.verdict').innerText.includes('QdrantCluster')");
+        browser.until("return document.querySelector('.verdict .badge').textContent === 'allowed'");
+        // What is no recording is a mistake.
+        browser.run(paste, &"hello".into());
+        browser.click("#draft");
+        browser.until("return document.querySelector('.outcome').innerText.includes('writes:1')");
+        browser.has_no_errors();
+    }
+}
+
+#[test]
+#[ignore = "needs Chromium"]
 fn everything_can_be_done_with_the_keyboard() {
     let browser = Browser::start();
     browser.open("conventions");

@@ -46,6 +46,14 @@ fn a_list_that_no_policy_selects_is_reported() {
     // The other list is for this version, and the first one for objects that are no longer written.
     let two = "conditions: [{path: /status/old, apiVersions: [v1beta1]}, {path: /status/conditions, apiVersions: [v1]}]";
     assert_eq!(remarks_among(two, &following("test", "v1")), []);
+    // Another list is for all versions.
+    let two = "conditions: [{path: /status/conditions}, {path: /status/nodes, element: node, key: [name], apiVersions: [v1beta1]}]";
+    let found = remarks_among(two, &following("test", "v1"));
+    assert_eq!(
+        found[0].message,
+        "the list /status/nodes is only for v1beta1, which no policy selects: nothing judges the nodes of v1"
+    );
+    assert_eq!(remarks_among(two, &following("test", "v1beta1")), []);
 }
 
 #[test]

@@ -182,6 +182,29 @@ fields: [{path: /status/tier, enum: [Small, Large]}]",
 }
 
 #[test]
+fn evidence_that_excludes_the_other_evidence_of_its_phase_is_a_fault() {
+    let of = |necessary: &str| {
+        let spec = format!(
+            "conditions: [{{path: /status/conditions}}]
+phase:
+  path: /status/phase
+  default: Unknown
+  values: [{{phase: Up, necessary: {{{necessary}}}, sufficient: {{condition: Ready, is: 'True'}}}}, {{phase: Unknown}}]"
+        );
+        let found = remarks(&spec);
+        let faults = found.iter().filter(|remark| remark.kind.is_fault());
+        faults.map(|fault| fault.message.clone()).collect::<Vec<_>>()
+    };
+    for sound in ["condition: Ready, is: 'True'", "condition: Synced, is: 'True'"] {
+        assert_eq!(of(sound), [""; 0], "{sound}");
+    }
+    assert_eq!(
+        of("condition: Ready, is: 'False'"),
+        ["the necessary and the sufficient evidence of phase Up exclude each other"]
+    );
+}
+
+#[test]
 fn a_repair_step_behind_one_that_always_applies_is_a_fault() {
     let of = |repair: &str| {
         let spec = format!(

@@ -3,21 +3,16 @@
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
-use super::fields::checks_at;
-use super::proof::reaches;
+use super::additions::{Addition, Part, REPAIR, Sets, taken};
 use super::rules::MAX_WRITES;
-use super::rulings::{Ruling, is_present, is_set, rulings_of_phase};
-use super::{Kind, Lint, Remark, each_once};
-use crate::facts::{Fact, PAST, Question, Space, refused};
-use crate::scene::{Scene, Stage};
+use super::rulings::{Ruling, rulings_of_phase};
+use super::{Kind, Lint, Remark};
+use crate::facts::{Fact, PAST, Question, Space};
+use crate::scene::Scene;
 use statusgate_core::documents::{CopySource, Origin};
 use statusgate_core::engine::Action;
-use statusgate_core::language::{
-    AnyWord, Condition, ConditionOf, OneOrMany, Operand, Predicate, Reference, Scalar, Value,
-};
-use statusgate_core::model::Pointer;
+use statusgate_core::language::{AnyWord, Predicate};
 use statusgate_core::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
-use statusgate_core::policy::{Check, Owner};
 
 /// A default that removes a member finds one.
 pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
@@ -141,129 +136,6 @@ fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
     removals.collect()
 }
 
-/// Something that the mutating webhook changes.
-struct Addition<'c> {
-    /// What it depends on; a predicate about an element has its list.
-    asks: Vec<(Predicate, Option<&'c ConditionList>)>,
-    /// What it changes.
-    places: Vec<&'c Pointer>,
-    /// What it changes there, if that is a list.
-    of_list: Part<'c>,
-    /// The written phase that it replaces.
-    phase: Option<&'c str>,
-    sets: Sets<'c>,
-    /// The actions for a disagreement that make a difference.
-    actions: &'static [Action],
-}
-
-/// What the mutating webhook sets.
-#[derive(Clone, Copy)]
-enum Sets<'c> {
-    /// Always this value.
-    Constant(&'c Json),
-    /// The stored value.
-    Stored,
-    Other,
-}
-
-/// A part of a list of conditions, or all of a value.
-#[derive(Clone, Copy)]
-enum Part<'c> {
-    Whole,
-    Member(&'c str),
-    Element(&'c str),
-}
-
-impl Addition<'_> {
-    fn questions(&self) -> impl Iterator<Item = Question<'_>> {
-        self.asks.iter().map(|(predicate, list)| match list {
-            Some(list) => Question { predicate, list: Some(list), of_element: true },
-            None => Question::plain(predicate),
-        })
-    }
-
-    /// Asks for the changes on which the verdict of a rule may depend.
-    fn changes(&self, stage: Stage<'_>, ruling: &Ruling<'_>) -> Vec<Predicate> {
-        let changed = |reference: Reference| Value { changed: Some(true), ..Value::of(reference) };
-        let watched = ruling.reads.iter();
-        let watched =
-            watched.filter(|path| stage.convention.list_at(path, stage.version).is_none());
-        let mut changes: Vec<Predicate> =
-            watched.filter_map(|path| field(path)).map(|field| changed(field).into()).collect();
-        match self.sets {
-            Sets::Constant(value) => {
-                let is = Scalar::try_from(value.clone()).ok().map(OneOrMany::from);
-                let fields = self.places.iter().filter_map(|place| field(place));
-                changes
-                    .extend(fields.map(|field| Value { is: is.clone(), ..changed(field) }.into()));
-            }
-            // Otherwise a rule that the stored object violates, too, rejects nothing; nor does a list that lost all
-            // its conditions.
-            Sets::Stored => {
-                let words = || ruling.asks.iter().flat_map(Predicate::questions);
-                if words().any(|word| matches!(word, AnyWord::Condition(_))) {
-                    changes.push(is_present("Example"));
-                }
-                changes.extend(words().filter_map(|word| match word {
-                    AnyWord::Condition(word) => {
-                        let of = Condition::of(word.of.kind());
-                        Some(Condition { changed: Some(true), ..of }.into())
-                    }
-                    AnyWord::Value(value) => match &value.reference {
-                        Reference::Field(_) => Some(changed(value.reference.clone()).into()),
-                        _ => None,
-                    },
-                    AnyWord::Set(word) => Some(changed(Reference::Field(word.set.clone())).into()),
-                    _ => None,
-                }));
-            }
-            Sets::Other => {}
-        }
-        changes
-    }
-
-    /// Whether a rule sees what it changes.
-    fn meets(&self, stage: Stage<'_>, ruling: &Ruling<'_>, asked: &Space) -> bool {
-        let words = || ruling.asks.iter().flat_map(Predicate::questions);
-        let is_seen = match self.of_list {
-            Part::Whole => true,
-            Part::Member(name) => words().any(|word| sees_member(word, name)),
-            Part::Element(kind) => words().any(|word| match word {
-                AnyWord::Condition(word) => word.of.kind() == kind,
-                // The default gives the members, and the stored object those of the stored element.
-                AnyWord::Value(value) => !matches!(value.reference, Reference::Member(_)),
-                AnyWord::ElementPolarity(_) => false,
-                _ => true,
-            }),
-        };
-        is_seen
-            && self.places.iter().any(|place| {
-                ruling.reads.iter().any(|path| path.contains(place) || place.contains(path))
-                    || asked.facts.keys().any(|fact| reaches(stage, asked, fact, place))
-            })
-    }
-}
-
-/// Whether a word may see a member of a condition.
-fn sees_member(word: &AnyWord, name: &str) -> bool {
-    match word {
-        AnyWord::Condition(word) => {
-            let asked = [("reason", word.reason.is_some()), ("severity", word.severity.is_some())];
-            word.changed.is_some() || name == "status" || asked.contains(&(name, true))
-        }
-        AnyWord::Value(value) => {
-            let operands = value.operands().map(|operand| &operand.0);
-            operands.chain([&value.reference]).any(|reference| match reference {
-                Reference::Member(member) | Reference::OldMember(member) => member == name,
-                Reference::OfCondition(of) => of.member == name,
-                Reference::Field(_) | Reference::OldField(_) => true,
-            })
-        }
-        AnyWord::ElementPolarity(_) | AnyWord::Length(_) | AnyWord::Gates(_) => false,
-        _ => true,
-    }
-}
-
 impl<'c> Lint<'c> {
     /// Writes in the states in which the mutating webhook changes something.
     fn patched(&self) -> Vec<Scene> {
@@ -275,121 +147,6 @@ impl<'c> Lint<'c> {
         let mut scenes: Vec<Scene> = spaces.iter().flat_map(|space| self.scenes(space)).collect();
         scenes.iter_mut().for_each(add_field);
         scenes
-    }
-
-    /// What the mutating webhook changes.
-    fn additions(&self) -> Vec<Addition<'c>> {
-        let mut additions: Vec<Addition<'c>> = Vec::new();
-        if let Some(rules) = &self.convention.phase {
-            let places = vec![&rules.path];
-            let of_phase = |asks: Vec<Predicate>, phase, actions| {
-                let asks = asks.into_iter().map(|ask| (ask, None)).collect();
-                let (places, of_list, sets) = (places.clone(), Part::Whole, Sets::Other);
-                Addition { asks, places, of_list, sets, phase, actions }
-            };
-            let imposed =
-                rules.phases.iter().filter_map(|phase| Some(phase.imposed.as_ref()?.when.clone()));
-            let default = rules.default.iter().map(|_| Predicate::all([]));
-            additions.extend(imposed.chain(default).map(|ask| of_phase(vec![ask], None, DENY)));
-            if rules.can_repair() {
-                let contradicted = rules.phases.iter().filter(|phase| phase.necessary.is_some());
-                additions.extend(contradicted.map(|phase| {
-                    let own = phase
-                        .necessary
-                        .iter()
-                        .chain(rules.phases.iter().filter_map(|phase| phase.sufficient.as_ref()));
-                    let steps = rules.repair.iter().filter_map(|step| step.when.as_ref());
-                    of_phase(own.chain(steps).cloned().collect(), Some(&phase.name), REPAIR)
-                }));
-            }
-        }
-        additions.extend(self.convention.backfill.iter().filter_map(|fill| self.of_default(fill)));
-        let policy = self.gate.policy();
-        let owned = policy.owned_list(self.stage.version);
-        let owned = owned.filter(|list| policy.preserve.iter().any(|path| *path == *list.path));
-        for kind in policy.owners.iter().flat_map(Owner::kinds) {
-            let of = ConditionOf::OldCondition(kind.clone());
-            let stored = Condition { of, present: Some(true), ..Condition::of("") };
-            additions.extend(owned.map(|list| Addition {
-                asks: vec![(stored.into(), None), (is_present(kind), None)],
-                places: vec![&*list.path],
-                of_list: Part::Element(kind),
-                sets: Sets::Stored,
-                phase: None,
-                actions: &[],
-            }));
-        }
-        let fields = policy.preserve.iter();
-        let fields = fields.filter(|path| owned.is_none_or(|list| **path != *list.path));
-        additions.extend(fields.filter_map(|path| {
-            let removed = Value { changed: Some(true), ..Value::of(field(path)?) };
-            Some(Addition {
-                asks: vec![(removed.into(), None)],
-                places: vec![path],
-                of_list: Part::Whole,
-                sets: Sets::Stored,
-                phase: None,
-                actions: &[],
-            })
-        }));
-        additions
-    }
-
-    fn of_default(&self, fill: &'c Backfill) -> Option<Addition<'c>> {
-        let of_element = |list: &Pointer| self.convention.list_of_any_version(list);
-        let mut asks: Vec<(Predicate, Option<&ConditionList>)> =
-            fill.when.iter().map(|when| (when.clone(), None)).collect();
-        match &fill.filling {
-            // The same list without its duplicates is the stored one.
-            Filling::Absent(_) | Filling::SteadyStatus { .. } | Filling::Unique(_) => return None,
-            Filling::Field(path, sources) => {
-                let checks = checks_at(self.convention, path);
-                asks.extend(copies(&field(path)?, sources, &checks).map(|ask| (ask, None)));
-            }
-            Filling::Member { list, member, sources } => {
-                let list = of_element(list);
-                let checks = list.map(|list| list.checks(member)).unwrap_or_default();
-                asks.push((Predicate::all(["type", "status", member].map(has)), list));
-                let member = Reference::Member(member.clone());
-                asks.extend(copies(&member, sources, checks).map(|ask| (ask, list)));
-            }
-            Filling::Element { kind, members, .. } => {
-                let of = ConditionOf::OldCondition(kind.clone());
-                let stored = Condition { of, present: Some(true), ..Condition::of("") };
-                asks.extend([(is_present(kind), None), (stored.into(), None)]);
-                // Without a status to copy, there is no condition.
-                let sources = members.iter().flat_map(|(_, sources)| sources);
-                asks.extend(sources.filter_map(|source| match source {
-                    ValueSource::Copy(CopySource::Member(of)) => {
-                        Some((is_present(&of.condition), None))
-                    }
-                    _ => None,
-                }));
-            }
-            Filling::Steady { list, member, unless } => {
-                let list = of_element(list);
-                let names = ["type", "status"].into_iter().chain(unless.iter().map(String::as_str));
-                asks.push((Predicate::all(each_once(names).into_iter().map(has)), list));
-                let member = Value::of(Reference::Member(member.clone()));
-                asks.push((Value { changed: Some(true), ..member }.into(), list));
-            }
-            Filling::AbsentMember { list, member, of } => {
-                asks = vec![(taken(fill, member, of), of_element(list))];
-            }
-        }
-        let of_list = match &fill.filling {
-            Filling::Element { kind, .. } => Part::Element(kind),
-            filling => filling.member().map_or(Part::Whole, Part::Member),
-        };
-        let sets = match &fill.filling {
-            Filling::Field(_, sources) => match sources.as_slice() {
-                [ValueSource::Value(value)] => Sets::Constant(value),
-                _ => Sets::Other,
-            },
-            _ => Sets::Other,
-        };
-        let places = vec![fill.path()];
-        Some(Addition { asks, places, of_list, sets, phase: None, actions: DENY })
     }
 
     /// The rules about a status without its phase, and about elements of each list.
@@ -426,41 +183,11 @@ impl<'c> Lint<'c> {
     }
 }
 
-const DENY: &[Action] = &[Action::Deny];
-const REPAIR: &[Action] = &[Action::Repair];
-
 /// Writes that are tried for an addition with one rule.
 const MAX_TOGETHER: usize = 1 << 9;
 
 pub(super) const UNDONE: &str =
     "this write is rejected only because of what the mutating webhook changes";
-
-fn field(path: &Pointer) -> Option<Reference> {
-    Some(Reference::Field(path.clone().try_into().ok()?))
-}
-
-/// Asks for the values that sources copy to a place, including one that its checks refuse.
-fn copies(
-    to: &Reference,
-    sources: &[ValueSource],
-    checks: &[Check],
-) -> impl Iterator<Item = Predicate> {
-    let refused = refused(&Vec::from_iter(checks)).and_then(|value| Scalar::try_from(value).ok());
-    sources.iter().filter_map(move |source| {
-        let ValueSource::Copy(source) = source else { return None };
-        let to = Value::of(to.clone());
-        let from = match source {
-            CopySource::Member(of) => Reference::OfCondition(of.clone()),
-            CopySource::Origin(Origin::Field(path)) => field(path)?,
-            CopySource::Origin(Origin::Stored) => {
-                return Some(Value { changed: Some(true), ..to }.into());
-            }
-            CopySource::Origin(_) => return None,
-        };
-        let is = refused.clone().map(OneOrMany::from);
-        Some(Value { equals: Some(Operand(from)), is, ..to }.into())
-    })
-}
 
 /// Adds a field to the status: a write that changes nothing is never rejected.
 pub(super) fn add_field(scene: &mut Scene) {
@@ -527,14 +254,4 @@ fn copies_metadata(default: &Backfill) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether a default has a member to remove.
-fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
-    Predicate::all([of.clone(), has(member)].into_iter().chain(fill.when.clone()))
-}
-
-/// The element has a member.
-fn has(member: &str) -> Predicate {
-    is_set(Reference::Member(member.to_owned()))
 }

@@ -4,6 +4,7 @@
 //! phase, every repair finds one, no rule is dead, and rules do not lock a writer out. Each fault has a
 //! witness: an object that shows it. Lint builds such objects and asks the engine about them.
 
+mod additions;
 mod backfill;
 mod cel;
 mod example;

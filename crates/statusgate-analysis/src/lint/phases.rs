@@ -114,7 +114,20 @@ pub(super) fn evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
         lint.never_holds(Question::plain(evidence), ids, message)
             .or_else(|| rejected_value(lint, phase, what, evidence))
     });
-    remarks.collect()
+    let remarks: Vec<Remark> = remarks.collect();
+    if !remarks.is_empty() {
+        return remarks;
+    }
+    let exclusive = rules.phases.iter().filter_map(|phase| {
+        let both = [phase.necessary.clone()?, phase.sufficient.clone()?];
+        let message = format!(
+            "the necessary and the sufficient evidence of phase {} exclude each other",
+            phase.name
+        );
+        let ids = vec![phase.rule.to_string()];
+        lint.never_holds(Question::plain(&Predicate::all(both)), ids, message)
+    });
+    exclusive.collect()
 }
 
 /// The fault of evidence that requires a value of a field that its checks reject.

@@ -89,15 +89,18 @@ fn unselected(policies: &PolicySet, convention: &Convention) -> Option<Remark> {
     let entries = followers.flat_map(|policy| &policy.resources);
     let selected: Vec<Glob> = entries.flat_map(|entry| &entry.api_versions).cloned().collect();
     let mut versions = selected.iter().map(Glob::sample);
-    let version = versions.find(|version| convention.lists(version).next().is_none())?;
-    let list = convention
-        .conditions
-        .iter()
-        .find(|list| !Glob::any_overlap(&list.api_versions, &selected))?;
+    let without = versions.clone().find(|version| convention.lists(version).next().is_none());
+    // A list for each version: the others are for objects that no policy of these documents selects.
+    let lists = convention.conditions.iter().filter(|list| !list.api_versions.is_empty());
+    let (used, unused): (Vec<_>, Vec<_>) =
+        lists.partition(|list| Glob::any_overlap(&list.api_versions, &selected));
+    let version = without.or_else(|| versions.next().filter(|_| used.is_empty()))?;
+    let list = unused.first()?;
     let message = format!(
-        "the list {} is only for {}, which no policy selects: nothing judges the conditions of {version}",
+        "the list {} is only for {}, which no policy selects: nothing judges the {}s of {version}",
         list.path,
         any_of(list.api_versions.iter().map(ToString::to_string)),
+        list.noun(),
     );
     let stage = Stage::of(convention, &version);
     let mut object = stage.bare();

@@ -13,9 +13,14 @@ const EVERY_WRITE: &str = "crd/every-write";
 const NEXT_CHANGE: &str = "crd/next-change";
 /// The rule of a recorded write.
 const WRITE: &str = "crd/write";
+/// The rule of a field that is lost.
+const PRUNED: &str = "crd/pruned";
 
 /// The ids of these rules.
-pub const REHEARSED: [&str; 3] = [EVERY_WRITE, NEXT_CHANGE, WRITE];
+pub const REHEARSED: [&str; 4] = [EVERY_WRITE, NEXT_CHANGE, WRITE, PRUNED];
+
+/// The fields of an object of which it is said that they are lost.
+const MAX_PRUNED: usize = 16;
 
 /// A stored object under a new schema.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +45,7 @@ impl Rehearsal<'_> {
                     .collect();
             }
         };
-        let mut findings = Vec::new();
+        let mut findings = self.lost(stored, &old);
         let main = self.judge(&old, &old, Sender::Client, Endpoint::Main);
         let mut every = rejected(main.verdict);
         for cause in &every {
@@ -82,8 +87,30 @@ impl Rehearsal<'_> {
     /// What happens to a recorded write.
     pub fn write(&self, object: &Value, stored: &Value) -> Vec<Found> {
         let Ok(old) = self.defined.schema.read(stored, Origin::This) else { return Vec::new() };
-        let causes = rejected(self.judge(object, &old, Sender::Client, self.endpoint()).verdict);
-        causes.iter().map(|cause| self.found(WRITE, "this write is rejected", cause)).collect()
+        let outcome = self.judge(object, &old, Sender::Client, self.endpoint());
+        let mut findings = self.lost(object, &outcome.stored);
+        let causes = rejected(outcome.verdict).into_iter();
+        findings.extend(causes.map(|cause| self.found(WRITE, "this write is rejected", &cause)));
+        findings
+    }
+
+    /// The fields of a status that are not in what is read or stored of it.
+    fn lost(&self, whole: &Value, left: &Value) -> Vec<Found> {
+        let mut fields = Vec::new();
+        pruned("status", &whole["status"], &left["status"], &mut fields);
+        let lost = fields.into_iter().map(|field| Found {
+            policy: self.policy.to_owned(),
+            rule: PRUNED.to_owned(),
+            action: Action::Warn,
+            message: format!(
+                "the schema of {} does not have this field, so its value is lost",
+                self.defined.name
+            ),
+            field,
+            cause: Cause::Invalid,
+            others: Vec::new(),
+        });
+        lost.collect()
     }
 
     const fn endpoint(&self) -> Endpoint {
@@ -104,6 +131,28 @@ impl Rehearsal<'_> {
             message: format!("with the schema of {}, {what}: {}", self.defined.name, cause.message),
             others: Vec::new(),
         }
+    }
+}
+
+/// The fields of a stored value that are not in what is read of it. A null counts as absent.
+fn pruned(path: &str, stored: &Value, read: &Value, found: &mut Vec<String>) {
+    match (stored, read) {
+        (Value::Object(stored), Value::Object(read)) => {
+            for (name, value) in stored.iter().filter(|(_, value)| !value.is_null()) {
+                let path = format!("{path}.{name}");
+                match read.get(name) {
+                    Some(read) => pruned(&path, value, read, found),
+                    None if found.len() < MAX_PRUNED => found.push(path),
+                    None => {}
+                }
+            }
+        }
+        (Value::Array(stored), Value::Array(read)) => {
+            for (index, (value, read)) in stored.iter().zip(read).enumerate() {
+                pruned(&format!("{path}[{index}]"), value, read, found);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -175,6 +224,20 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_the_schema_does_not_have_is_lost() {
+        let node = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let status = json!({"type": "object", "properties": {"nodes": {"type": "array", "items": node},
+            "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
+        let stored = json!({"old": {"a": 1}, "none": null, "raw": {"any": 1}, "nodes": [{"name": "a"}, {"name": "b", "zone": "z"}]});
+        assert_eq!(
+            found(36, &status, &stored, None),
+            ["crd/pruned status.nodes[1].zone", "crd/pruned status.old"]
+        );
+        let many: Value = (0..40).map(|number| (format!("f{number}"), json!(1))).collect();
+        assert_eq!(found(36, &status, &many, None).len(), MAX_PRUNED);
+    }
+
+    #[test]
     fn what_is_never_forgiven_fails_every_write() {
         let list = json!({"type": "object", "properties": {"conditions": {"type": "array",
             "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type", "scope"],
@@ -193,6 +256,8 @@ mod tests {
         let object = |status: Value| json!({"metadata": {"name": "x"}, "status": status});
         let stored = object(json!({"phase": "Old", "code": 1}));
         assert!(rehearsal.write(&object(json!({"phase": "Old", "code": 2})), &stored).is_empty());
+        let lost = rehearsal.write(&object(json!({"phase": "Old", "other": 2})), &stored);
+        assert_eq!((&*lost[0].rule, &*lost[0].field), ("crd/pruned", "status.other"));
         let found = rehearsal.write(&object(json!({"phase": "New"})), &stored);
         assert_eq!(
             (&*found[0].rule, found[0].action, found[0].cause),

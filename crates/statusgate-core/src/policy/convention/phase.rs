@@ -118,6 +118,11 @@ impl Compiler<'_> {
                 phases.push(self.phase_value(name, rule, value, at));
             }
         }
+        if let Some(reason) = &document.reason
+            && document.path.contains(&reason.path)
+        {
+            at.key("reason").key("path").report("the phase and its reason are the same field");
+        }
         if document.reason.is_some() && phases.iter().all(|phase| phase.reasons.is_empty()) {
             at.key("reason").report_with_help(
                 "\"reason\" judges nothing: no phase has \"reasons\"",

@@ -89,6 +89,14 @@ impl Compiler<'_> {
         let own = kind.source.clone();
         let rules = self.tables(&[&own, source]).of_list(element);
         let id = |what: &str| format!("{}-{what}", kebab(name));
+        if let (Some(Presence::Always(_)), Some(Presence::Always(_))) =
+            (&kind.missing, &kind.present)
+        {
+            at.key("present").report_with_help(
+                "every status violates a rule, with the type by \"present\" and without it by \"missing\"",
+                "remove one of them, or give it a \"when\"",
+            );
+        }
         // One rule for all types: a convention can have a hundred of them.
         let of_list = self.tables(&[source]).of_list(element);
         for (key, rules, rule, presence) in [
