@@ -26,15 +26,19 @@ pub(super) fn of_convention(policies: &PolicySet, convention: &Convention) -> Ve
     unused.into_iter().chain(unselected).chain(undeclared).chain(similar).collect()
 }
 
+/// The fields of a document whose names are compared with each other. Real documents have some hundred.
+const MAX_FIELDS: usize = 1000;
+
 /// The notes about two fields whose names differ in one letter.
 pub(super) fn similar_fields(own: &BTreeSet<Pointer>, others: &BTreeSet<Pointer>) -> Vec<Remark> {
-    let similar = own.iter().flat_map(|one| {
-        let others = others.iter().chain(own.iter().filter(move |other| *other > one));
+    let own = || own.iter().take(MAX_FIELDS);
+    let similar = own().flat_map(|one| {
+        let others = others.iter().take(MAX_FIELDS).chain(own().filter(move |other| *other > one));
         let similar = others.filter(move |other| {
             let both = one.tokens().iter().zip(other.tokens());
-            let differing = Vec::from_iter(both.filter(|(one, other)| one != other));
+            let mut differing = both.filter(|(one, other)| one != other);
             one.tokens().len() == other.tokens().len()
-                && matches!(*differing, [(one, other)] if is_near(one, other))
+                && matches!((differing.next(), differing.next()), (Some((one, other)), None) if is_near(one, other))
         });
         similar.map(move |other| {
             let message = format!("{one} and {other} are similar: is one of them misspelled?");
