@@ -5,9 +5,6 @@ const PATIENCE = 60_000;
 
 const token = new URLSearchParams(location.search).get("token");
 
-/** The error of a program that does not answer. */
-export const gone = () => Object.assign(new Error("`statusgate ui` does not answer. Is it still running?"), { isGone: true });
-
 /** Answers a call, or throws an Error with a text for the user. */
 export async function call(name, request = {}, signal = undefined) {
   const headers = { "content-type": "application/json" };
@@ -19,7 +16,7 @@ export async function call(name, request = {}, signal = undefined) {
     response = await fetch(`calls/${name}`, options);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw gone();
+    throw Object.assign(new Error("`statusgate ui` does not answer. Is it still running?"), { isGone: true });
   }
   if (!response.ok) throw new Error((await response.text()) || `HTTP ${response.status}`);
   const answer = await response.json();

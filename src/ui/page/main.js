@@ -1,6 +1,5 @@
 // The places of the page. The fragment of the address names the place and its state: #/PLACE/PATH?STATE.
 
-import { gone } from "./calls.js";
 import { el, show, words } from "./dom.js";
 
 const PLACES = {
@@ -28,7 +27,9 @@ async function visit() {
   const element = el("div", { class: `place ${load ? place : ""}` });
   try {
     if (!load) throw new Error(`There is no place "${place}".`);
-    const { visit } = await load().catch(() => { throw gone(); });
+    const { visit } = await load().catch(() => {
+      throw Object.assign(new Error("This place cannot be loaded."), { isGone: true });
+    });
     const title = await visit(element, rest.join("/"), new URLSearchParams(query));
     document.title = `${title} · statusgate`;
   } catch (error) {
