@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use statusgate_analysis::words::short_id;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Found};
 use statusgate_core::language::{AnyWord, ConditionOf};
@@ -16,7 +18,7 @@ use super::recording::Recording;
 /// A convention with the documents that define it. None, if /status/conditions is no list of conditions.
 #[derive(Default)]
 pub(crate) struct Base<'a> {
-    pub(crate) convention: Option<Arc<Convention>>,
+    convention: Option<Arc<Convention>>,
     pub(crate) sources: &'a [Source],
     /// The rules that fire for the recording, and those of them that warn or deny.
     fired: BTreeSet<String>,
@@ -41,14 +43,14 @@ impl<'a> Base<'a> {
         let policies = PolicySet::compile(sources)?;
         let convention = policies.conventions().get(name).map(Arc::clone);
         let policies = policies.with_policy("all", &spec)?;
-        let (mut fired, mut warned) = (BTreeSet::new(), BTreeSet::new());
+        let mut base = Self { convention, sources, ..Self::default() };
         for found in judge(recording, &policies).flat_map(|(_, found)| found) {
             if found.action != Action::Audit {
-                warned.insert(found.rule.clone());
+                base.warned.insert(found.rule.clone());
             }
-            fired.insert(found.rule);
+            base.fired.insert(found.rule);
         }
-        Ok(Self { convention, sources, fired, warned })
+        Ok(base)
     }
 
     /// The general convention of which the fewest rules warn about the recording, if it has one of its types.
@@ -59,16 +61,13 @@ impl<'a> Base<'a> {
         }
         for name in GENERAL {
             let base = Self::named(name, &[], recording)?;
-            let fewer = base.warned.len() < best.warned.len() && base.has_type_of(facts);
-            if best.convention.is_none() || fewer {
+            let fits = base.lists().any(|list| list.types.keys().any(|name| facts.has_type(name)));
+            let fewer = base.warned.len() < best.warned.len();
+            if best.convention.is_none() || (fewer && fits) {
                 best = base;
             }
         }
         Ok(best)
-    }
-
-    fn has_type_of(&self, facts: &Facts) -> bool {
-        self.lists().flat_map(|list| list.types.keys()).any(|name| facts.has_type(name))
     }
 
     /// Whether a rule of this name fires for the recording.
@@ -79,8 +78,8 @@ impl<'a> Base<'a> {
     /// The rules that never fire.
     pub(crate) fn silent(&self) -> Vec<String> {
         let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
-        let silent = declared.filter(|(id, _)| !self.fired.contains(id.as_str()));
-        silent.map(|(id, _)| id.to_string()).collect()
+        let rules = declared.map(|(id, _)| id.to_string());
+        rules.filter(|id| !self.fired.contains(id)).collect()
     }
 
     /// Its rules, also those of health, that ask for a condition of a type that is none of these. They cannot be inherited by
@@ -88,23 +87,17 @@ impl<'a> Base<'a> {
     pub(crate) fn rules_about_others(&self, types: &[&str]) -> Vec<String> {
         let Some(convention) = &self.convention else { return Vec::new() };
         let health = convention.health.iter().flat_map(|health| &health.rules);
-        let health = health.filter_map(|rule| Some((rule.name.to_string(), rule.when.as_ref()?)));
-        let rules = convention.rules.iter().map(|rule| {
-            let name = rule.rule.split_once('/').map_or(&*rule.rule, |(_, name)| name);
-            (name.to_owned(), &rule.when)
-        });
+        let health = health.filter_map(|rule| Some((rule.name.as_str(), rule.when.as_ref()?)));
+        let rules = convention.rules.iter().map(|rule| (short_id(&rule.rule), &rule.when));
         let about_others = health.chain(rules).filter(|(_, when)| {
-            when.questions().into_iter().any(|word| match word {
-                AnyWord::Condition(word) => match &word.of {
-                    ConditionOf::Condition(name) | ConditionOf::OldCondition(name) => {
-                        !types.contains(&name.as_str())
-                            && self.lists().all(|list| list.find(name).is_none())
-                    }
-                },
-                _ => false,
+            when.questions().into_iter().any(|word| {
+                let AnyWord::Condition(word) = word else { return false };
+                let (ConditionOf::Condition(name) | ConditionOf::OldCondition(name)) = &word.of;
+                let mut known = self.lists().filter_map(|list| list.find(name));
+                known.next().is_none() && !types.contains(&name.as_str())
             })
         });
-        about_others.map(|(name, _)| name).collect()
+        about_others.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Empty without a convention.
@@ -134,14 +127,15 @@ impl<'a> Base<'a> {
     }
 }
 
-/// The findings of each write, as the validating webhook alone reports them, with the index of the write's object.
+/// The findings of each write, as the validating webhook alone reports them, with the index of the write's object. Without a
+/// time of the write, no stored time lies before it.
 pub(crate) fn judge<'r>(
     recording: &'r Recording<'_>,
     policies: &'r PolicySet,
 ) -> impl Iterator<Item = (u32, Vec<Found>)> + 'r {
     recording.writes.iter().filter_map(move |write| {
         let subject = recording.subject(write, policies)?;
-        let review = engine::review(policies, subject, false, write.time()).ok()?;
-        Some((write.object, review.findings))
+        let time = write.time().unwrap_or(Timestamp::MAX);
+        Some((write.object, engine::review(policies, subject, false, time).ok()?.findings))
     })
 }

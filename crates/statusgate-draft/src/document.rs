@@ -1,6 +1,7 @@
 //! A draft: its rules with their support, and their YAML.
 
-use serde_json::{Map, Value, json};
+use indexmap::IndexMap;
+use serde_json::{Value, json};
 
 use super::MAX_LINES;
 use super::recording::Recording;
@@ -13,8 +14,6 @@ pub struct Draft {
     pub name: String,
     /// The convention that it extends; empty if none fits.
     pub base: String,
-    title: String,
-    source: String,
     resources: Value,
     pub(crate) entries: Vec<Entry>,
     /// What only the author knows, the most important first.
@@ -29,19 +28,48 @@ pub(crate) struct Entry {
     /// The keys in `spec` that lead to it; items of lists by their `path`, `phase` or id.
     pub(crate) at: Vec<String>,
     pub(crate) value: Value,
-    /// What shows it.
     support: String,
-    /// The weakest is left out first.
+    /// By how much the weights of its rules are multiplied.
+    scale: u32,
     pub(crate) weight: u32,
     /// The second halves of the ids of its rules. A part without rules belongs to others.
     pub(crate) rules: Vec<String>,
 }
 
-/// A line of the document, and the entries in it.
+impl Entry {
+    /// What shows it.
+    pub(crate) fn support(&mut self, text: impl Into<String>) -> &mut Self {
+        self.support = text.into();
+        self
+    }
+
+    /// Makes the rules that follow weigh more: those of the first list, of a phase and of summaries.
+    pub(crate) fn scale(&mut self, is_main: bool) -> &mut Self {
+        self.scale = if is_main { MAIN } else { 1 };
+        self
+    }
+
+    /// A rule of it, with the objects that show it. The rule of the least weight is left out first.
+    pub(crate) fn rule(&mut self, id: &str, objects: u32) -> &mut Self {
+        self.weight = objects.saturating_mul(self.scale);
+        self.rules.push(id.to_owned());
+        self
+    }
+
+    pub(crate) fn has_rule(&self, id: &str) -> bool {
+        self.rules.iter().any(|own| own == id)
+    }
+}
+
+/// A line of the document.
 pub(crate) struct Line {
     text: String,
-    pub(crate) entries: Vec<usize>,
+    /// The first keys of its entries; none if it has no entries.
+    pub(crate) at: Vec<String>,
 }
+
+/// How much more important rules weigh.
+const MAIN: u32 = 10;
 
 /// The bytes of the name of a document.
 const MAX_NAME: usize = 63;
@@ -54,25 +82,15 @@ const BLOCKS: [&str; 8] =
     ["conditions", "members", "types", "each", "phase", "values", "fields", "rules"];
 const LISTS: [&str; 5] = ["conditions", "each", "values", "fields", "rules"];
 
-/// The order of the keys of `spec`, then of those of a list. The others of a list come first.
-const ORDER: [&str; 10] = [
-    "without",
-    "conditions",
-    "generation",
-    "phase",
-    "fields",
-    "rules",
-    "transitionTime",
-    "members",
-    "types",
-    "each",
-];
+/// The order of the keys of `spec`, and of those of a list. The others come first.
+const ORDER: [&str; 6] = ["without", "conditions", "generation", "phase", "fields", "rules"];
+const LIST_ORDER: [&str; 4] = ["transitionTime", "members", "types", "each"];
 
 impl Draft {
     pub(crate) fn new(recording: &Recording<'_>, base: &str) -> Self {
-        let name = recording.name().to_ascii_lowercase();
-        let name = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-        let count = format!("{} status writes of {} objects", recording.len(), recording.objects);
+        let (resource, objects) = (recording.name(), recording.objects);
+        let mut name = resource.to_ascii_lowercase();
+        name = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let mut resources = json!({
             "apiGroups": [recording.group],
             "apiVersions": recording.versions,
@@ -81,28 +99,35 @@ impl Draft {
         if !recording.has_subresource {
             resources["statusSubresource"] = false.into();
         }
-        Self {
+        let mut draft = Self {
             name: name[..name.len().min(MAX_NAME)].trim_matches('-').to_owned(),
             base: base.to_owned(),
-            title: format!("Draft for {} ({})", shown(&recording.kind), shown(&recording.name())),
-            source: format!("statusgate draft, {count}"),
             resources,
             entries: Vec::new(),
             questions: Vec::new(),
             left_out: 0,
+        };
+        draft.add(
+            &["title"],
+            format!("Draft for {} ({})", shown(&recording.kind), shown(&resource)),
+        );
+        let count = format!("{} status writes of {objects} objects", recording.len());
+        draft.add(&["source"], format!("statusgate draft, {count}"));
+        if !base.is_empty() {
+            draft.add(&["extends"], base);
         }
+        draft
     }
 
-    pub(crate) fn add(
-        &mut self,
-        at: &[&str],
-        value: Value,
-        support: impl Into<String>,
-        weight: u32,
-        rules: &[&str],
-    ) {
-        let [at, rules] = [at, rules].map(|texts| texts.iter().map(|&text| text.into()).collect());
-        self.entries.push(Entry { at, value, support: support.into(), weight, rules });
+    pub(crate) fn add(&mut self, at: &[&str], value: impl Into<Value>) -> &mut Entry {
+        let (index, at) = (self.entries.len(), at.iter().map(|&key| key.into()).collect());
+        let (value, support, rules) = (value.into(), String::new(), Vec::new());
+        self.entries.push(Entry { at, value, support, scale: 1, weight: 0, rules });
+        &mut self.entries[index]
+    }
+
+    pub(crate) fn ask(&mut self, question: String) {
+        self.questions.push(question);
     }
 
     /// Leaves out the weakest rules until the document has at most [`MAX_LINES`].
@@ -127,105 +152,87 @@ impl Draft {
 
     pub(crate) fn lines(&self) -> Vec<Line> {
         let name = scalar(&self.name);
-        let extends = (!self.base.is_empty()).then(|| format!("  extends: {}", scalar(&self.base)));
-        let mut lines = vec![
-            "# What was recorded became a rule, also if it is a bug of the controller. Compare each rule with its code.".to_owned(),
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention".to_owned(),
-            format!("metadata: {{name: {name}}}\nspec:\n  title: {}", scalar(&self.title)),
-            format!("  source: {}", scalar(&self.source)),
-        ];
-        lines.extend(extends);
-        let mut lines = plain(&lines.join("\n"));
-        let all: Vec<usize> = (0..self.entries.len()).collect();
-        self.block(&mut lines, &all, 0, "  ");
-        let mut rest = format!(
+        let mut lines = plain(&format!(
+            "# What was recorded became a rule, also if it is a bug of the controller. Compare each rule with its code.\n\
+             apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: {name}}}\nspec:"
+        ));
+        block(&mut lines, &self.entries.iter().collect::<Vec<_>>(), 0);
+        lines.extend(plain(&format!(
             "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec:\n  convention: {name}\n  \
              enforcement: Warn\n  resources:\n    - {}",
             flow(&self.resources)
-        );
+        )));
         if self.left_out > 0 {
-            rest += &format!("\n# {} weaker rules were left out.", self.left_out);
+            lines.extend(plain(&format!("# {} weaker rules were left out.", self.left_out)));
         }
         if !self.questions.is_empty() {
-            rest += &format!(
-                "\n# Questions to you (comments only):\n# - {}",
-                self.questions.join("\n# - ")
-            );
+            let questions = self.questions.join("\n# - ");
+            lines.extend(plain(&format!("# Questions to you (comments only):\n# - {questions}")));
         }
-        lines.extend(plain(&rest));
         lines
-    }
-
-    /// The entries by their next key, in the order of the entries.
-    fn groups(&self, indices: &[usize], depth: usize) -> Vec<(&str, Vec<usize>)> {
-        let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
-        for index in indices {
-            let Some(key) = self.entries[*index].at.get(depth) else { continue };
-            match groups.iter_mut().find(|(known, _)| known == key) {
-                Some((_, group)) => group.push(*index),
-                None => groups.push((key, vec![*index])),
-            }
-        }
-        if depth == 0
-            || (depth == 2
-                && groups.iter().any(|(_, group)| self.entries[group[0]].at[0] == "conditions"))
-        {
-            groups.sort_by_key(|(key, _)| ORDER.iter().position(|known| known == key));
-        }
-        groups
-    }
-
-    /// The lines of entries that share their first keys.
-    fn block(&self, lines: &mut Vec<Line>, indices: &[usize], depth: usize, indent: &str) {
-        for (key, group) in self.groups(indices, depth) {
-            let parent =
-                depth.checked_sub(1).map(|parent| self.entries[group[0]].at[parent].as_str());
-            let is_item = parent.is_some_and(|parent| LISTS.contains(&parent));
-            // A type or a member can have any name.
-            let is_named = matches!(parent, Some("types" | "members"));
-            let is_block = !is_item && !is_named && BLOCKS.contains(&key);
-            if parent == Some("conditions") || is_block {
-                let heading =
-                    if is_item { format!("- path: {}", scalar(key)) } else { format!("{key}:") };
-                lines.extend(plain(&format!("{indent}{heading}")));
-                self.block(lines, &group, depth + 1, &format!("{indent}  "));
-                continue;
-            }
-            let mut value = self.value(&group, depth + 1);
-            let text = match parent {
-                Some("values") => {
-                    value["phase"] = key.into();
-                    format!("- {}", flow(&value))
-                }
-                _ if is_item => format!("- {}", flow(&value)),
-                None if key == "without" => {
-                    let names: Vec<&str> =
-                        self.groups(&group, depth + 1).iter().map(|(name, _)| *name).collect();
-                    format!("without: {}", flow(&names.into()))
-                }
-                _ => format!("{}: {}", scalar(key), flow(&value)),
-            };
-            let support = group.iter().map(|index| self.entries[*index].support.as_str());
-            let support =
-                support.filter(|support| !support.is_empty()).collect::<Vec<_>>().join("; ");
-            let comment = if support.is_empty() { support } else { format!("  # {support}") };
-            lines.push(Line { text: format!("{indent}{text}{comment}"), entries: group });
-        }
-    }
-
-    /// The value of entries that share their first keys.
-    fn value(&self, indices: &[usize], depth: usize) -> Value {
-        let own = indices.iter().find(|index| self.entries[**index].at.len() == depth);
-        let mut value =
-            own.map_or_else(|| Map::new().into(), |index| self.entries[*index].value.clone());
-        for (key, group) in self.groups(indices, depth) {
-            value[key] = self.value(&group, depth + 1);
-        }
-        value
     }
 }
 
 /// Lines without entries.
 fn plain(text: &str) -> Vec<Line> {
-    text.lines().map(|line| Line { text: line.to_owned(), entries: Vec::new() }).collect()
+    text.lines().map(|line| Line { text: line.to_owned(), at: Vec::new() }).collect()
+}
+
+/// The lines of entries that share their first keys.
+fn block(lines: &mut Vec<Line>, entries: &[&Entry], depth: usize) {
+    let indent = "  ".repeat(depth + 1);
+    for (key, group) in groups(entries, depth) {
+        let at = &group[0].at[..=depth];
+        let parent = if let [.., parent, _] = at { parent } else { "" };
+        let is_item = LISTS.contains(&parent);
+        // A type or a member can have any name.
+        let is_named = matches!(parent, "types" | "members");
+        if parent == "conditions" || (!is_item && !is_named && BLOCKS.contains(&key)) {
+            let heading =
+                if is_item { format!("- path: {}", scalar(key)) } else { format!("{key}:") };
+            lines.extend(plain(&format!("{indent}{heading}")));
+            block(lines, &group, depth + 1);
+            continue;
+        }
+        let mut value = value(&group, depth + 1);
+        if parent == "values" {
+            value["phase"] = key.into();
+        } else if key == "without" && depth == 0 {
+            value = groups(&group, 1).into_iter().map(|(name, _)| name).collect();
+        }
+        let start = if is_item { "- ".to_owned() } else { format!("{}: ", scalar(key)) };
+        let support = group.iter().map(|entry| entry.support.as_str());
+        let support = support.filter(|support| !support.is_empty()).collect::<Vec<_>>().join("; ");
+        let comment = if support.is_empty() { support } else { format!("  # {support}") };
+        let text = format!("{indent}{start}{}{comment}", flow(&value));
+        lines.push(Line { text, at: at.to_vec() });
+    }
+}
+
+/// The entries by their next key, in the order of the entries.
+fn groups<'d>(entries: &[&'d Entry], depth: usize) -> Vec<(&'d str, Vec<&'d Entry>)> {
+    let mut groups: IndexMap<&str, Vec<&Entry>> = IndexMap::new();
+    for entry in entries {
+        if let Some(key) = entry.at.get(depth) {
+            groups.entry(key).or_default().push(entry);
+        }
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    let order: &[&str] = match depth {
+        0 => &ORDER,
+        2 if entries[0].at[0] == "conditions" => &LIST_ORDER,
+        _ => &[],
+    };
+    groups.sort_by_key(|(key, _)| order.iter().position(|known| known == key));
+    groups
+}
+
+/// The value of entries that share their first keys.
+fn value(entries: &[&Entry], depth: usize) -> Value {
+    let own = entries.iter().find(|entry| entry.at.len() == depth);
+    let mut value_of_group = own.map_or_else(|| json!({}), |entry| entry.value.clone());
+    for (key, group) in groups(entries, depth) {
+        value_of_group[key] = value(&group, depth + 1);
+    }
+    value_of_group
 }

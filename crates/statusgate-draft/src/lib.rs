@@ -7,8 +7,9 @@
 //! | module | holds |
 //! |---|---|
 //! | [`Recording`] | the writes of one resource, each with its stored object |
+//! | `places` | the values of a status |
 //! | `tally` | counts of objects and writes, with a bound |
-//! | `facts`, `lists`, `history`, `fields`, `pairs` | what the writes have in common |
+//! | `facts`, `lists`, `fields`, `pairs` | what the writes have in common |
 //! | `mine` | which of that becomes a rule, and which a question |
 //! | [`Draft`] | the rules with their support, and their YAML |
 //! | `prove` | the engine judges the recording, lint judges the draft |
@@ -24,10 +25,10 @@ mod conditions;
 mod document;
 mod facts;
 mod fields;
-mod history;
 mod lists;
 mod mine;
 mod pairs;
+mod places;
 mod prove;
 mod recording;
 mod schema;
