@@ -12,8 +12,10 @@ use statusgate_core::policy::convention::{ConditionList, Convention};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 use super::CONDITIONS;
+use super::document::Draft;
 use super::facts::Facts;
 use super::recording::Recording;
+use super::text::{about, shown};
 
 /// A convention with the documents that define it. None, if /status/conditions is no list of conditions.
 #[derive(Default)]
@@ -27,6 +29,9 @@ pub(crate) struct Base<'a> {
 
 /// The built-in conventions that describe conditions of any resource, the one with the fewest rules of its own first.
 const GENERAL: [&str; 2] = ["metav1", "knative"];
+
+/// The names in one question.
+const MAX_NAMES: usize = 40;
 
 impl<'a> Base<'a> {
     /// # Errors
@@ -61,7 +66,8 @@ impl<'a> Base<'a> {
         }
         for name in GENERAL {
             let base = Self::named(name, &[], recording)?;
-            let fits = base.lists().any(|list| list.types.keys().any(|name| facts.has_type(name)));
+            let mut seen = facts.lists.iter().flat_map(|(_, list)| list.types.iter());
+            let fits = seen.any(|(name, _)| base.lists().any(|list| list.types.contains_key(name)));
             let fewer = base.warned.len() < best.warned.len();
             if best.convention.is_none() || (fewer && fits) {
                 best = base;
@@ -70,16 +76,39 @@ impl<'a> Base<'a> {
         Ok(best)
     }
 
+    /// Asks about the rules that never fired and the values that the convention does not know. The rules that it lacks are the rest
+    /// of the draft.
+    pub(crate) fn compare(&self, draft: &mut Draft, facts: &Facts) {
+        let mut gaps = Vec::new();
+        for list in self.lists() {
+            let Some(found) = facts.lists.get(&list.path.to_string()) else { continue };
+            let types = found.types_by_objects();
+            let unknown = types.iter().filter(|(name, _)| list.find(name).is_none());
+            let unknown: Vec<String> = unknown
+                .map(|(name, of)| format!("{} ({} objects)", shown(name), of.seen.objects))
+                .collect();
+            gaps.extend(about(&unknown, MAX_NAMES, "types that it does not know"));
+            for (name, of) in types {
+                let Some(known) = list.find(name).and_then(|of| of.reasons.as_ref()) else {
+                    continue;
+                };
+                let reasons = of.reasons.iter().map(|(reason, _)| reason);
+                let unknown = reasons.filter(|reason| known.statuses(reason).next().is_none());
+                let unknown: Vec<String> = unknown.map(shown).collect();
+                let what = format!("reasons of {} that it does not know", shown(name));
+                gaps.extend(about(&unknown, MAX_NAMES, &what));
+            }
+        }
+        let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
+        let declared = declared.map(|(id, _)| id.to_string());
+        let silent: Vec<String> = declared.filter(|id| !self.fired.contains(id)).collect();
+        gaps.extend(about(&silent, MAX_NAMES, "rules that never fired"));
+        draft.questions.splice(..0, gaps);
+    }
+
     /// Whether a rule of this name fires for the recording.
     pub(crate) fn has_fired(&self, rule: &str) -> bool {
         self.fired.contains(&format!("{}/{rule}", self.name()))
-    }
-
-    /// The rules that never fire.
-    pub(crate) fn silent(&self) -> Vec<String> {
-        let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
-        let rules = declared.map(|(id, _)| id.to_string());
-        rules.filter(|id| !self.fired.contains(id)).collect()
     }
 
     /// Its rules, also those of health, that ask for a condition of a type that is none of these. They cannot be inherited by

@@ -9,7 +9,7 @@ use super::document::{Draft, Entry};
 use super::lists::{ListFacts, MOVING, STATUSES, TypeFacts};
 use super::schema::StatusSchema;
 use super::tally::Seen;
-use super::text::{listed, shown};
+use super::text::{about, listed, shown};
 use super::{CLOSED_OBJECTS, MIN_EXPECTED, MIN_OBJECTS};
 
 /// The writes that may contradict a rule of the base convention, of a hundred: then it only audits.
@@ -53,7 +53,9 @@ impl ListMiner<'_> {
     }
 
     fn add(&mut self, at: &[&str], value: impl Into<Value>) -> &mut Entry {
-        self.draft.add(&[&["conditions", self.path], at].concat(), value).scale(self.is_main)
+        let entry = self.draft.add(&[&["conditions", self.path], at].concat(), value);
+        entry.is_main = self.is_main;
+        entry
     }
 
     /// Names the key of an outer list. Returns whether there is one.
@@ -304,15 +306,10 @@ impl ListMiner<'_> {
                 present.push(name);
             }
         }
-        if !constant.is_empty() {
-            let names = listed(&constant, MAX_NAMES);
-            self.draft.ask(format!("which other statuses can these have: {names}?"));
-        }
-        if !present.is_empty() {
-            let (writes, names) = (facts.lists.writes, listed(&present, MAX_NAMES));
-            self.draft
-                .ask(format!("are these always present, as in all {writes} writes: {names}?"));
-        }
+        let always = format!("are these always present, as in all {} writes", facts.lists.writes);
+        let others = about(&constant, MAX_NAMES, "which other statuses can these have");
+        let questions = others.into_iter().chain(about(&present, MAX_NAMES, &always));
+        self.draft.questions.extend(questions.map(|question| question + "?"));
     }
 }
 

@@ -8,7 +8,7 @@ use super::recording::Recording;
 use super::text::{flow, scalar, shown};
 
 /// A draft of a convention and of its policy, and questions to the author.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Draft {
     /// The name of the convention and of the policy.
     pub name: String,
@@ -23,14 +23,14 @@ pub struct Draft {
 }
 
 /// One part of the convention.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     /// The keys in `spec` that lead to it; items of lists by their `path`, `phase` or id.
     pub(crate) at: Vec<String>,
     pub(crate) value: Value,
     support: String,
-    /// By how much the weights of its rules are multiplied.
-    scale: u32,
+    /// Whether its rules weigh more: those of the first list, of a phase and of summaries.
+    pub(crate) is_main: bool,
     pub(crate) weight: u32,
     /// The second halves of the ids of its rules. A part without rules belongs to others.
     pub(crate) rules: Vec<String>,
@@ -43,15 +43,9 @@ impl Entry {
         self
     }
 
-    /// Makes the rules that follow weigh more: those of the first list, of a phase and of summaries.
-    pub(crate) fn scale(&mut self, is_main: bool) -> &mut Self {
-        self.scale = if is_main { MAIN } else { 1 };
-        self
-    }
-
     /// A rule of it, with the objects that show it. The rule of the least weight is left out first.
     pub(crate) fn rule(&mut self, id: &str, objects: u32) -> &mut Self {
-        self.weight = objects.saturating_mul(self.scale);
+        self.weight = objects.saturating_mul(if self.is_main { MAIN } else { 1 });
         self.rules.push(id.to_owned());
         self
     }
@@ -89,8 +83,8 @@ const LIST_ORDER: [&str; 4] = ["transitionTime", "members", "types", "each"];
 impl Draft {
     pub(crate) fn new(recording: &Recording<'_>, base: &str) -> Self {
         let (resource, objects) = (recording.name(), recording.objects);
-        let mut name = resource.to_ascii_lowercase();
-        name = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+        let name = resource.to_ascii_lowercase();
+        let name = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let mut resources = json!({
             "apiGroups": [recording.group],
             "apiVersions": recording.versions,
@@ -99,18 +93,10 @@ impl Draft {
         if !recording.has_subresource {
             resources["statusSubresource"] = false.into();
         }
-        let mut draft = Self {
-            name: name[..name.len().min(MAX_NAME)].trim_matches('-').to_owned(),
-            base: base.to_owned(),
-            resources,
-            entries: Vec::new(),
-            questions: Vec::new(),
-            left_out: 0,
-        };
-        draft.add(
-            &["title"],
-            format!("Draft for {} ({})", shown(&recording.kind), shown(&resource)),
-        );
+        let name = name[..name.len().min(MAX_NAME)].trim_matches('-').to_owned();
+        let mut draft = Self { name, base: base.to_owned(), resources, ..Self::default() };
+        let title = format!("Draft for {} ({})", shown(&recording.kind), shown(&resource));
+        draft.add(&["title"], title);
         let count = format!("{} status writes of {objects} objects", recording.len());
         draft.add(&["source"], format!("statusgate draft, {count}"));
         if !base.is_empty() {
@@ -121,8 +107,7 @@ impl Draft {
 
     pub(crate) fn add(&mut self, at: &[&str], value: impl Into<Value>) -> &mut Entry {
         let (index, at) = (self.entries.len(), at.iter().map(|&key| key.into()).collect());
-        let (value, support, rules) = (value.into(), String::new(), Vec::new());
-        self.entries.push(Entry { at, value, support, scale: 1, weight: 0, rules });
+        self.entries.push(Entry { at, value: value.into(), ..Entry::default() });
         &mut self.entries[index]
     }
 
@@ -137,8 +122,8 @@ impl Draft {
                 self.questions.pop();
                 continue;
             }
-            let rules =
-                self.entries.iter().enumerate().filter(|(_, entry)| !entry.rules.is_empty());
+            let entries = self.entries.iter().enumerate();
+            let rules = entries.filter(|(_, entry)| !entry.rules.is_empty());
             let Some((weakest, _)) = rules.min_by_key(|(_, entry)| entry.weight) else { return };
             self.entries.remove(weakest);
             self.left_out += 1;
@@ -188,8 +173,8 @@ fn block(lines: &mut Vec<Line>, entries: &[&Entry], depth: usize) {
         // A type or a member can have any name.
         let is_named = matches!(parent, "types" | "members");
         if parent == "conditions" || (!is_item && !is_named && BLOCKS.contains(&key)) {
-            let heading =
-                if is_item { format!("- path: {}", scalar(key)) } else { format!("{key}:") };
+            let name = scalar(key);
+            let heading = if is_item { format!("- path: {name}") } else { format!("{name}:") };
             lines.extend(plain(&format!("{indent}{heading}")));
             block(lines, &group, depth + 1);
             continue;
@@ -201,10 +186,11 @@ fn block(lines: &mut Vec<Line>, entries: &[&Entry], depth: usize) {
             value = groups(&group, 1).into_iter().map(|(name, _)| name).collect();
         }
         let start = if is_item { "- ".to_owned() } else { format!("{}: ", scalar(key)) };
-        let support = group.iter().map(|entry| entry.support.as_str());
-        let support = support.filter(|support| !support.is_empty()).collect::<Vec<_>>().join("; ");
-        let comment = if support.is_empty() { support } else { format!("  # {support}") };
-        let text = format!("{indent}{start}{}{comment}", flow(&value));
+        let mut text = format!("{indent}{start}{}", flow(&value));
+        let supports = group.iter().map(|entry| &entry.support);
+        for (index, support) in supports.filter(|support| !support.is_empty()).enumerate() {
+            text += &format!("{}{support}", if index == 0 { "  # " } else { "; " });
+        }
         lines.push(Line { text, at: at.to_vec() });
     }
 }

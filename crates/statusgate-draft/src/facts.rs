@@ -2,12 +2,11 @@
 
 use statusgate_core::model::{Json, parse_rfc3339};
 
-use super::fields::FieldFacts;
 use super::lists::{HistoryFacts, ListFacts};
 use super::pairs::Pairs;
 use super::places::{self, Place};
 use super::recording::{Recording, Write};
-use super::tally::{Seen, Table};
+use super::tally::{Latch, Seen, Table};
 
 /// The counts of one recording.
 #[derive(Debug, Default)]
@@ -30,6 +29,9 @@ const MAX_TIMES: usize = 16;
 /// The lists of conditions of which facts are kept.
 const MAX_LISTS: usize = 4;
 
+/// The characters of a word: phases are no sentences.
+const MAX_WORD: usize = 64;
+
 impl Facts {
     pub(crate) fn of(recording: &Recording<'_>) -> Self {
         let mut facts = Self::default();
@@ -39,11 +41,6 @@ impl Facts {
             facts.see(write, status, object.is_deleting());
         }
         facts
-    }
-
-    /// Whether some list has a condition of this type.
-    pub(crate) fn has_type(&self, name: &str) -> bool {
-        self.lists.iter().any(|(_, list)| list.types.get(name).is_some())
     }
 
     fn see(&mut self, write: &Write<'_>, status: &Json<'_>, is_deleting: bool) {
@@ -77,5 +74,46 @@ impl Facts {
             }
         }
         self.pairs.see(object, &fields, is_deleting);
+    }
+}
+
+/// The facts about a field.
+#[derive(Debug, Default)]
+pub(crate) struct FieldFacts {
+    pub(crate) seen: Seen,
+    /// The texts, with the objects that have them.
+    pub(crate) texts: Table<Seen>,
+    /// Whether some value is no word, such as a message.
+    has_others: bool,
+    /// Of true. A write that removes the field reverts it.
+    pub(crate) latch: Latch,
+    /// The text changes that were seen: `OLD → NEW`.
+    pub(crate) moves: Table<Seen>,
+}
+
+impl FieldFacts {
+    /// `is_change`: whether there is a stored status.
+    pub(crate) fn see(&mut self, object: u32, place: &Place<'_, '_>, is_change: bool) {
+        self.seen.see(object);
+        match place.value {
+            Json::String(text) if text.len() <= MAX_WORD && parse_rfc3339(text).is_none() => {
+                self.texts.see(text, object);
+                let stored = place.stored.and_then(Json::as_str);
+                if let Some(old) = stored.filter(|old| old != text) {
+                    self.moves.see(&format!("{old} → {text}"), object);
+                }
+                return;
+            }
+            Json::Bool(value) if is_change => {
+                self.latch.see(object, matches!(place.stored, Some(Json::Bool(true))), *value);
+            }
+            _ => {}
+        }
+        self.has_others = true;
+    }
+
+    /// Whether it has words and nothing else.
+    pub(crate) fn has_words(&self) -> bool {
+        self.texts.len() > 0 && !self.has_others && !self.texts.is_full
     }
 }

@@ -9,7 +9,7 @@
 //! | [`Recording`] | the writes of one resource, each with its stored object |
 //! | `places` | the values of a status |
 //! | `tally` | counts of objects and writes, with a bound |
-//! | `facts`, `lists`, `fields`, `pairs` | what the writes have in common |
+//! | `facts`, `lists`, `pairs` | what the writes have in common |
 //! | `mine` | which of that becomes a rule, and which a question |
 //! | [`Draft`] | the rules with their support, and their YAML |
 //! | `prove` | the engine judges the recording, lint judges the draft |
@@ -19,12 +19,10 @@
 //!
 //! It is as pure as the core. Begin with [`draft`].
 
-mod against;
 mod base;
 mod conditions;
 mod document;
 mod facts;
-mod fields;
 mod lists;
 mod mine;
 mod pairs;
@@ -85,7 +83,7 @@ pub fn draft(
     };
     let mut draft = mine::mine(recording, &facts, schema, &base);
     if against.is_some() {
-        against::compare(&mut draft, &facts, &base);
+        base.compare(&mut draft, &facts);
     }
     prove::prove(&mut draft, recording, &base);
     Ok(draft)

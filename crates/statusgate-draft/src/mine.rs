@@ -7,11 +7,10 @@ use super::base::Base;
 use super::conditions::ListMiner;
 use super::document::{Draft, Entry};
 use super::facts::Facts;
-use super::fields::is_phase;
 use super::pairs::{Implication, Kind};
 use super::recording::Recording;
 use super::schema::StatusSchema;
-use super::text::{joined, last, listed, shown};
+use super::text::{about, is_phase, joined, last, shown};
 use super::{CONDITIONS, MIN_OBJECTS};
 
 /// What one value implies at most; the rest is weaker.
@@ -148,13 +147,10 @@ fn phase(draft: &mut Draft, facts: &Facts, schema: &StatusSchema) {
         };
         entry.implied(&found).rule(&id, first.objects);
     }
-    let moves = of.moves.iter();
     let moves: Vec<String> =
-        moves.map(|(name, seen)| format!("{} ({})", shown(name), seen.objects)).collect();
-    if !moves.is_empty() {
-        let moves = listed(&moves, MAX_MOVES);
-        draft.ask(format!("which changes of {path} are valid? Seen in objects: {moves}"));
-    }
+        of.moves.iter().map(|(name, seen)| format!("{} ({})", shown(name), seen.objects)).collect();
+    let question = format!("which changes of {path} are valid? Seen in objects");
+    draft.questions.extend(about(&moves, MAX_MOVES, &question));
 }
 
 fn summaries(draft: &mut Draft, facts: &Facts) {
@@ -215,7 +211,8 @@ impl Entry {
         let parts = found.iter().map(|Implication { other, objects, expected, .. }| {
             format!("{}: {objects} objects, {expected:.0} expected otherwise", shown(&other.1))
         });
-        self.support(joined(parts, "; ")).scale(true)
+        self.is_main = true;
+        self.support(joined(parts, "; "))
     }
 }
 

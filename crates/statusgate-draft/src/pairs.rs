@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use indexmap::IndexSet;
 use statusgate_core::model::{Conditions, Json};
 
-use super::fields::is_phase;
 use super::places::{Fields, text};
 use super::tally::Seen;
+use super::text::is_phase;
 use super::{CONDITIONS, MIN_EXPECTED, MIN_OBJECTS};
 
 /// What has a value in each write: a condition, or a field by its path.

@@ -50,7 +50,7 @@ impl Latch {
 }
 
 /// Rows by name, at most [`MAX_ROWS`]: a hostile recording has any number of names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Table<V> {
     rows: BTreeMap<String, V>,
     /// Whether rows were left out. Then the table proves nothing about what it does not have.
@@ -63,12 +63,6 @@ pub(crate) const MAX_ROWS: usize = 128;
 /// The bytes of a name: the longest condition type that Go accepts.
 const MAX_NAME: usize = 317;
 
-impl<V> Default for Table<V> {
-    fn default() -> Self {
-        Self { rows: BTreeMap::new(), is_full: false }
-    }
-}
-
 impl<V: Default> Table<V> {
     /// Changes the row of a name, if there is place for it.
     pub(crate) fn with(&mut self, name: &str, change: impl FnOnce(&mut V)) {
@@ -80,9 +74,7 @@ impl<V: Default> Table<V> {
             change(self.rows.entry(name.to_owned()).or_default());
         }
     }
-}
 
-impl<V> Table<V> {
     pub(crate) fn get(&self, name: &str) -> Option<&V> {
         self.rows.get(name)
     }

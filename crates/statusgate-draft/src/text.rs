@@ -66,6 +66,11 @@ pub(crate) fn listed(names: &[String], most: usize) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
+/// A remark about some names, if there are any.
+pub(crate) fn about(names: &[String], most: usize, what: &str) -> Option<String> {
+    (!names.is_empty()).then(|| format!("{what}: {}", listed(names, most)))
+}
+
 /// The last name of a pointer.
 pub(crate) fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -74,4 +79,10 @@ pub(crate) fn last(path: &str) -> &str {
 /// A name in a pointer.
 pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
+}
+
+/// Whether a path is named as phases are.
+pub(crate) fn is_phase(path: &str) -> bool {
+    let name = last(path).to_ascii_lowercase();
+    name.ends_with("phase") || name.ends_with("state") || name == "status"
 }
