@@ -40,8 +40,16 @@ pub(crate) struct ListMiner<'m> {
 
 impl ListMiner<'_> {
     pub(crate) fn mine(mut self) {
-        if self.facts.lists.objects < MIN_OBJECTS || (self.path.contains('*') && !self.parent()) {
+        let lists = self.facts.lists;
+        let always =
+            self.facts.parent_members.iter().filter(|(_, seen)| seen.writes == lists.writes);
+        let keys: Vec<&str> = always.map(|(name, _)| name).filter(|name| is_key(name)).collect();
+        let is_outer = self.path.contains('*');
+        if lists.objects < MIN_OBJECTS || (is_outer && keys.is_empty()) {
             return;
+        }
+        if is_outer {
+            self.add(&["parentKey"], keys);
         }
         self.members();
         self.times();
@@ -56,18 +64,6 @@ impl ListMiner<'_> {
         let entry = self.draft.add(&[&["conditions", self.path], at].concat(), value);
         entry.is_main = self.is_main;
         entry
-    }
-
-    /// Names the key of an outer list. Returns whether there is one.
-    fn parent(&mut self) -> bool {
-        let lists = self.facts.lists.writes;
-        let always = self.facts.parent_members.iter().filter(|(_, seen)| seen.writes == lists);
-        let keys: Vec<&str> = always.map(|(name, _)| name).filter(|name| is_key(name)).collect();
-        let is_found = !keys.is_empty();
-        if is_found {
-            self.add(&["parentKey"], keys);
-        }
-        is_found
     }
 
     /// The members that the base convention does not know.

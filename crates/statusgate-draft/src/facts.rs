@@ -2,6 +2,7 @@
 
 use statusgate_core::model::{Json, parse_rfc3339};
 
+use super::MIN_OBJECTS;
 use super::lists::{HistoryFacts, ListFacts};
 use super::pairs::Pairs;
 use super::places::{self, Place};
@@ -29,8 +30,9 @@ const MAX_TIMES: usize = 16;
 /// The lists of conditions of which facts are kept.
 const MAX_LISTS: usize = 4;
 
-/// The characters of a word: phases are no sentences.
+/// The characters of a word: phases are no sentences. And the values of a phase.
 const MAX_WORD: usize = 64;
+const MAX_PHASES: usize = 32;
 
 impl Facts {
     pub(crate) fn of(recording: &Recording<'_>) -> Self {
@@ -60,13 +62,12 @@ impl Facts {
             self.fields.with(path, |facts| facts.see(object, place, old.is_some()));
         }
         let stored = old.as_ref().map(|old| Place::all(old, Some(status))).unwrap_or_default();
-        for (path, _) in places::fields(&stored).iter().filter(|(_, place)| place.stored.is_none())
-        {
-            self.fields.with(path, |facts| facts.latch.is_reverted = true);
+        let removed = places::fields(&stored).into_values().filter(|place| place.stored.is_none());
+        for place in removed {
+            self.fields.with(&place.path, |facts| facts.latch.is_reverted = true);
         }
-        let times = fields.iter();
-        let times =
-            times.filter_map(|(path, place)| Some((path, parse_rfc3339(place.value.as_str()?)?)));
+        let texts = fields.values().filter_map(|place| Some((&place.path, place.value.as_str()?)));
+        let times = texts.filter_map(|(path, text)| Some((path, parse_rfc3339(text)?)));
         let times: Vec<_> = times.take(MAX_TIMES).collect();
         for (later, time) in &times {
             for (earlier, _) in times.iter().filter(|(_, other)| other < time) {
@@ -112,8 +113,9 @@ impl FieldFacts {
         self.has_others = true;
     }
 
-    /// Whether it has words and nothing else.
-    pub(crate) fn has_words(&self) -> bool {
-        self.texts.len() > 0 && !self.has_others && !self.texts.is_full
+    /// Whether it has some words in enough objects, and nothing else.
+    pub(crate) fn has_phases(&self) -> bool {
+        let words = self.texts.len();
+        words > 0 && words <= MAX_PHASES && !self.has_others && self.seen.objects >= MIN_OBJECTS
     }
 }

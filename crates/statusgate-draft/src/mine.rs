@@ -16,8 +16,7 @@ use super::{CONDITIONS, MIN_OBJECTS};
 /// What one value implies at most; the rest is weaker.
 const MAX_IMPLIED: usize = 6;
 
-/// The values of a phase, and the changes of it in a question.
-const MAX_PHASES: usize = 32;
+/// The changes of a phase in a question.
 const MAX_MOVES: usize = 12;
 
 pub(crate) fn mine(
@@ -91,12 +90,7 @@ fn histories(draft: &mut Draft, facts: &Facts) {
 }
 
 fn phase(draft: &mut Draft, facts: &Facts, schema: &StatusSchema) {
-    let fields = facts.fields.iter().filter(|(path, of)| {
-        is_phase(path)
-            && of.has_words()
-            && of.texts.len() <= MAX_PHASES
-            && of.seen.objects >= MIN_OBJECTS
-    });
+    let fields = facts.fields.iter().filter(|(path, of)| is_phase(path) && of.has_phases());
     let best = fields.min_by_key(|(path, _)| {
         let name = last(path).to_ascii_lowercase();
         (path.matches('/').count(), name != "phase", name != "state")
