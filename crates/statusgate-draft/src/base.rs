@@ -1,6 +1,6 @@
 //! The convention that a draft extends.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,20 +11,21 @@ use statusgate_core::language::{AnyWord, ConditionOf};
 use statusgate_core::policy::convention::{ConditionList, Convention};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
-use super::CONDITIONS;
 use super::document::Draft;
 use super::facts::Facts;
 use super::recording::Recording;
+use super::tally::Seen;
 use super::text::{about, shown};
+use super::{Against, CONDITIONS};
 
 /// A convention with the documents that define it. None, if /status/conditions is no list of conditions.
 #[derive(Default)]
 pub(crate) struct Base<'a> {
     convention: Option<Arc<Convention>>,
     pub(crate) sources: &'a [Source],
-    /// The rules that fire for the recording, and those of them that warn or deny.
-    fired: BTreeSet<String>,
-    warned: BTreeSet<String>,
+    /// The rules that fire for the recording, and how many of them warn or deny.
+    fired: BTreeMap<String, Seen>,
+    warned: usize,
 }
 
 /// The built-in conventions that describe conditions of any resource, the one with the fewest rules of its own first.
@@ -37,10 +38,10 @@ impl<'a> Base<'a> {
     /// # Errors
     /// Mistakes in the documents, or an unknown name.
     pub(crate) fn named(
-        name: &str,
-        sources: &'a [Source],
+        against: Against<'a>,
         recording: &Recording<'_>,
     ) -> Result<Self, Diagnostics> {
+        let Against { convention: name, sources } = against;
         let mut spec = PolicySpec::for_everything(name);
         for selected in &mut spec.resources {
             selected.status_subresource = recording.has_subresource;
@@ -48,14 +49,9 @@ impl<'a> Base<'a> {
         let policies = PolicySet::compile(sources)?;
         let convention = policies.conventions().get(name).map(Arc::clone);
         let policies = policies.with_policy("all", &spec)?;
-        let mut base = Self { convention, sources, ..Self::default() };
-        for found in judge(recording, &policies).flat_map(|(_, found)| found) {
-            if found.action != Action::Audit {
-                base.warned.insert(found.rule.clone());
-            }
-            base.fired.insert(found.rule);
-        }
-        Ok(base)
+        let fired = judge(recording, &policies, |_| true);
+        let warned = fired.values().filter(|seen| seen.writes > 0).count();
+        Ok(Self { convention, sources, fired, warned })
     }
 
     /// The general convention of which the fewest rules warn about the recording, if it has one of its types.
@@ -64,11 +60,11 @@ impl<'a> Base<'a> {
         if facts.histories.get(CONDITIONS).is_some() {
             return Ok(best);
         }
-        for name in GENERAL {
-            let base = Self::named(name, &[], recording)?;
+        for convention in GENERAL {
+            let base = Self::named(Against { convention, sources: &[] }, recording)?;
             let mut seen = facts.lists.iter().flat_map(|(_, list)| list.types.iter());
             let fits = seen.any(|(name, _)| base.lists().any(|list| list.types.contains_key(name)));
-            let fewer = base.warned.len() < best.warned.len();
+            let fewer = base.warned < best.warned;
             if best.convention.is_none() || (fewer && fits) {
                 best = base;
             }
@@ -101,14 +97,14 @@ impl<'a> Base<'a> {
         }
         let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
         let declared = declared.map(|(id, _)| id.to_string());
-        let silent: Vec<String> = declared.filter(|id| !self.fired.contains(id)).collect();
+        let silent: Vec<String> = declared.filter(|id| !self.fired.contains_key(id)).collect();
         gaps.extend(about(&silent, MAX_NAMES, "rules that never fired"));
         draft.questions.splice(..0, gaps);
     }
 
     /// Whether a rule of this name fires for the recording.
     pub(crate) fn has_fired(&self, rule: &str) -> bool {
-        self.fired.contains(&format!("{}/{rule}", self.name()))
+        self.fired.contains_key(&format!("{}/{rule}", self.name()))
     }
 
     /// Its rules, also those of health, that ask for a condition of a type that is none of these. They cannot be inherited by
@@ -156,15 +152,26 @@ impl<'a> Base<'a> {
     }
 }
 
-/// The findings of each write, as the validating webhook alone reports them, with the index of the write's object. Without a
-/// time of the write, no stored time lies before it.
-pub(crate) fn judge<'r>(
-    recording: &'r Recording<'_>,
-    policies: &'r PolicySet,
-) -> impl Iterator<Item = (u32, Vec<Found>)> + 'r {
-    recording.writes.iter().filter_map(move |write| {
-        let subject = recording.subject(write, policies)?;
+/// The rules that fire for the recording, as the validating webhook alone reports them, with the writes that they do not only
+/// audit. Without a time of the write, no stored time lies before it.
+pub(crate) fn judge(
+    recording: &Recording<'_>,
+    policies: &PolicySet,
+    is_of_interest: impl Fn(&Found) -> bool,
+) -> BTreeMap<String, Seen> {
+    let mut fired: BTreeMap<String, Seen> = BTreeMap::new();
+    for write in &recording.writes {
         let time = write.time().unwrap_or(Timestamp::MAX);
-        Some((write.object, engine::review(policies, subject, false, time).ok()?.findings))
-    })
+        let subject = recording.subject(write, policies);
+        let review =
+            subject.and_then(|subject| engine::review(policies, subject, false, time).ok());
+        let findings = review.into_iter().flat_map(|review| review.findings);
+        for found in findings.filter(&is_of_interest) {
+            let seen = fired.entry(found.rule).or_default();
+            if found.action != Action::Audit {
+                seen.see(write.object);
+            }
+        }
+    }
+    fired
 }

@@ -1,5 +1,7 @@
 //! The rules about a list of conditions.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use statusgate_core::policy::convention::ConditionList;
 use statusgate_core::policy::kebab;
@@ -194,8 +196,8 @@ impl ListMiner<'_> {
         let facts = self.facts;
         let types = facts.types_by_objects();
         let names: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
-        let (is_settled, estimate) =
-            facts.types.closing("types", facts.lists.objects, |of| of.seen);
+        let once = types.iter().filter(|(_, of)| of.seen.objects == 1).count();
+        let (is_settled, estimate) = facts.types.closing("types", facts.lists.objects, once);
         let is_inherited = self.inherited.is_some_and(|list| list.other_types.is_some());
         let is_closed = is_settled && !is_inherited;
         if is_closed {
@@ -207,7 +209,8 @@ impl ListMiner<'_> {
         } else if !is_inherited {
             let names: Vec<String> = names.into_iter().map(shown).collect();
             let (path, names) = (self.path, listed(&names, MAX_NAMES));
-            self.draft.ask(format!("may {path} have other types than {names}? {estimate}"));
+            let question = format!("may {path} have other types than {names}? {estimate}");
+            self.draft.questions.push(question);
         }
         for (name, of) in types {
             if is_closed {
@@ -238,10 +241,10 @@ impl ListMiner<'_> {
             && !of.reasons.is_full
             && of.seen.objects >= CLOSED_OBJECTS
             && of.reasons.iter().all(|(_, row)| total(row) >= MIN_OBJECTS);
-        let mut table: [Vec<&str>; 3] = Default::default();
+        let mut table: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let known = inherited.into_iter().flat_map(|reasons| reasons.lists());
-        for (reasons, (_, known)) in table.iter_mut().zip(known) {
-            reasons.extend(known.iter().map(String::as_str));
+        for (status, reasons) in known.filter(|(_, reasons)| !reasons.is_empty()) {
+            table.insert(status.name(), reasons.iter().map(String::as_str).collect());
         }
         let (mut least, mut sum, mut is_expected) = (u32::MAX, 0, true);
         for (reason, row) in of.reasons.iter() {
@@ -253,8 +256,9 @@ impl ListMiner<'_> {
             let only = only(row);
             // One of several statuses says nothing about them, but belongs to a closed table.
             if only.is_some() || is_closed {
-                let seen = table.iter_mut().zip(row).filter(|(_, seen)| seen.objects > 0);
-                seen.for_each(|(reasons, _)| reasons.push(reason));
+                for (status, _) in STATUSES.iter().zip(row).filter(|(_, seen)| seen.objects > 0) {
+                    table.entry(status).or_default().push(reason);
+                }
             }
             if let Some(index) = only {
                 let others = f64::from(total(&of.statuses) - of.statuses[index].objects);
@@ -266,8 +270,7 @@ impl ListMiner<'_> {
         if sum == 0 {
             return;
         }
-        let rows = STATUSES.into_iter().zip(table).filter(|(_, reasons)| !reasons.is_empty());
-        let mut value: Value = rows.collect();
+        let mut value = json!(table);
         if !is_expected {
             value["action"] = "Audit".into();
         }
@@ -292,11 +295,9 @@ impl ListMiner<'_> {
                     self.draft.questions.insert(0, format!("{name} with the reason {reason} is {status} in {seen} of {objects} objects: is the other one a bug?"));
                 }
             }
-            if let Some(index) = only(&of.statuses)
-                && of.statuses[index].objects >= MIN_OBJECTS
-            {
-                let (status, objects) = (STATUSES[index], of.seen.objects);
-                constant.push(format!("{name} ({status} in {objects} objects)"));
+            let objects = of.seen.objects;
+            if let Some(index) = only(&of.statuses).filter(|_| objects >= MIN_OBJECTS) {
+                constant.push(format!("{name} ({} in {objects} objects)", STATUSES[index]));
             }
             if of.seen.writes == facts.lists.writes {
                 present.push(name);

@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use super::MAX_LINES;
 use super::recording::Recording;
 use super::text::{flow, scalar, shown};
+use super::{MAX_LINES, MIN_OBJECTS};
 
 /// A draft of a convention and of its policy, and questions to the author.
 #[derive(Clone, Debug, Default)]
@@ -102,6 +102,13 @@ impl Draft {
         if !base.is_empty() {
             draft.add(&["extends"], base);
         }
+        if objects < MIN_OBJECTS {
+            let few = format!("{objects} objects were recorded, and a rule needs {MIN_OBJECTS}");
+            draft.questions.push(few + ": record more");
+        }
+        if recording.left_out > 0 {
+            draft.questions.push(format!("{} more writes were not read", recording.left_out));
+        }
         draft
     }
 
@@ -109,10 +116,6 @@ impl Draft {
         let (index, at) = (self.entries.len(), at.iter().map(|&key| key.into()).collect());
         self.entries.push(Entry { at, value: value.into(), ..Entry::default() });
         &mut self.entries[index]
-    }
-
-    pub(crate) fn ask(&mut self, question: String) {
-        self.questions.push(question);
     }
 
     /// Leaves out the weakest rules until the document has at most [`MAX_LINES`].

@@ -78,10 +78,11 @@ pub fn draft(
 ) -> Result<Draft, Diagnostics> {
     let facts = Facts::of(recording);
     let base = match against {
-        Some(Against { convention, sources }) => Base::named(convention, sources, recording)?,
+        Some(against) => Base::named(against, recording)?,
         None => Base::best(recording, &facts)?,
     };
-    let mut draft = mine::mine(recording, &facts, schema, &base);
+    let mut draft = Draft::new(recording, base.name());
+    mine::mine(&mut draft, &facts, schema, &base);
     if against.is_some() {
         base.compare(&mut draft, &facts);
     }

@@ -2,11 +2,9 @@
 
 use std::cmp::Reverse;
 
-use statusgate_core::model::{
-    ByType, Conditions, Json, is_before_write, parse_rfc3339, same_instant,
-};
+use statusgate_core::model::{ByType, Json, is_before_write, parse_rfc3339, same_instant};
 
-use super::places::{Place, text};
+use super::places::{Place, status, text};
 use super::recording::Write;
 use super::tally::{Latch, Seen, Table};
 
@@ -196,9 +194,4 @@ impl HistoryFacts {
             None => self.is_rewritten = true,
         }
     }
-}
-
-/// The index of a status in [`STATUSES`].
-fn status(item: &Json<'_>) -> Option<usize> {
-    Conditions::status_of(item).map(|status| status as usize)
 }

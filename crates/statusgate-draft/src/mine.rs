@@ -8,7 +8,6 @@ use super::conditions::ListMiner;
 use super::document::{Draft, Entry};
 use super::facts::Facts;
 use super::pairs::{Implication, Kind};
-use super::recording::Recording;
 use super::schema::StatusSchema;
 use super::text::{about, is_phase, joined, last, shown};
 use super::{CONDITIONS, MIN_OBJECTS};
@@ -19,22 +18,7 @@ const MAX_IMPLIED: usize = 6;
 /// The changes of a phase in a question.
 const MAX_MOVES: usize = 12;
 
-pub(crate) fn mine(
-    recording: &Recording<'_>,
-    facts: &Facts,
-    schema: &StatusSchema,
-    base: &Base<'_>,
-) -> Draft {
-    let mut draft = Draft::new(recording, base.name());
-    let objects = recording.objects;
-    if objects < MIN_OBJECTS {
-        draft.ask(format!(
-            "{objects} objects were recorded, and a rule needs {MIN_OBJECTS}: record more"
-        ));
-    }
-    if recording.left_out > 0 {
-        draft.ask(format!("{} more writes were not read", recording.left_out));
-    }
+pub(crate) fn mine(draft: &mut Draft, facts: &Facts, schema: &StatusSchema, base: &Base<'_>) {
     let mut lists: Vec<_> = facts.lists.iter().collect();
     lists.sort_by_key(|(path, _)| path.matches('/').count());
     for (index, (path, list)) in lists.into_iter().enumerate() {
@@ -42,16 +26,15 @@ pub(crate) fn mine(
         if is_main && inherited.is_none() && !base.name().is_empty() {
             draft.add(&["conditions", path, "like"], base.name());
         }
-        let draft = &mut draft;
         ListMiner { path, facts: list, base, inherited, schema, is_main, draft }.mine();
     }
-    histories(&mut draft, facts);
+    histories(draft, facts);
     if !base.has_phase() {
-        phase(&mut draft, facts, schema);
+        phase(draft, facts, schema);
     }
-    summaries(&mut draft, facts);
-    latches(&mut draft, facts);
-    orders(&mut draft, facts);
+    summaries(draft, facts);
+    latches(draft, facts);
+    orders(draft, facts);
     let phase = draft.entries.iter().find(|entry| entry.at == ["phase", "path"]);
     let phase = phase.map(|entry| entry.value.clone());
     for (path, values) in schema.enums.iter().filter(|(path, _)| phase != Some(json!(path))) {
@@ -64,7 +47,6 @@ pub(crate) fn mine(
         let value = json!({"path": path, "required": true, "action": "Warn", "id": id});
         draft.add(&["fields", &id], value).support("the CRD").rule(&id, 1);
     }
-    draft
 }
 
 /// Lists that only grow. Their length needs a limit, and only lists that reached it show it.
@@ -97,7 +79,8 @@ fn phase(draft: &mut Draft, facts: &Facts, schema: &StatusSchema) {
     });
     let Some((path, of)) = best else { return };
     let declared = schema.enums.get(path);
-    let (is_settled, estimate) = of.texts.closing("values", of.seen.objects, |seen| *seen);
+    let once = of.texts.iter().filter(|(_, seen)| seen.objects == 1).count();
+    let (is_settled, estimate) = of.texts.closing("values", of.seen.objects, once);
     // A failure is rare: a value of two objects shows that there may be others.
     let is_common = of.texts.iter().all(|(_, seen)| seen.objects > 2);
     let is_closed = declared.is_some() || (is_settled && is_common);
@@ -109,7 +92,8 @@ fn phase(draft: &mut Draft, facts: &Facts, schema: &StatusSchema) {
         draft.add(&["phase", "path"], path).support(support);
     } else {
         let names = joined(values.iter().map(|value| shown(value)), ", ");
-        draft.ask(format!("may {path} have other values than {names}? {estimate}"));
+        let question = format!("may {path} have other values than {names}? {estimate}");
+        draft.questions.push(question);
     }
     let variable = (Kind::Phase, path.to_owned());
     let mut all: Vec<(&str, Vec<Implication<'_>>)> = values

@@ -99,14 +99,9 @@ impl Pairs {
     /// What a value of a variable implies: variables that had exactly one value with it, and others without it. The best
     /// supported first.
     pub(crate) fn implications(&self, of: &Variable, value: &str) -> Vec<Implication<'_>> {
-        let (Some(one), Some(a)) =
-            (self.variables.get_index_of(of), self.values.get_index_of(value))
-        else {
-            return Vec::new();
-        };
-        let others = 0..self.variables.len();
-        let mut found: Vec<Implication<'_>> =
-            others.filter_map(|other| self.implication([one, a], other)).collect();
+        let given = self.variables.get_index_of(of).zip(self.values.get_index_of(value));
+        let others = (0..self.variables.len()).filter_map(|other| self.implication(given?, other));
+        let mut found: Vec<_> = others.collect();
         found.sort_by(|one, other| {
             other.expected.total_cmp(&one.expected).then_with(|| one.other.cmp(other.other))
         });
@@ -118,7 +113,7 @@ impl Pairs {
         self.variables.iter().filter(|of| of.0 == Kind::Condition && leads(of))
     }
 
-    fn implication(&self, [one, a]: [usize; 2], other: usize) -> Option<Implication<'_>> {
+    fn implication(&self, (one, a): (usize, usize), other: usize) -> Option<Implication<'_>> {
         let seen = |a: usize, b: usize| {
             self.counts.get(&[one, a, other, b]).map_or(0, |seen| seen.objects)
         };

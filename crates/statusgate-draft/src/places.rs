@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use statusgate_core::model::Json;
+use statusgate_core::model::{Conditions, Json};
 
 use super::text::{escaped, last};
 
@@ -97,6 +97,11 @@ pub(crate) fn fields<'p>(places: &'p [Place<'p, 'p>]) -> Fields<'p> {
 /// A text in an element of a list.
 pub(crate) fn text<'j>(item: &'j Json<'_>, name: &str) -> Option<&'j str> {
     item.get(name)?.as_str()
+}
+
+/// The index of the status of a condition: of True, False and Unknown.
+pub(crate) fn status(item: &Json<'_>) -> Option<usize> {
+    Conditions::status_of(item).map(|status| status as usize)
 }
 
 /// Whether two elements of an outer list have the same scalars and references.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use statusgate_analysis::lint;
 use statusgate_analysis::words::short_id;
-use statusgate_core::engine::Action;
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 use super::CONDITIONS;
@@ -35,7 +34,8 @@ pub(crate) fn prove(draft: &mut Draft, recording: &Recording<'_>, base: &Base<'_
                 continue;
             }
         };
-        found = contradicted(draft, recording, &policies);
+        let fired = judge(recording, &policies, |found| found.policy == draft.name);
+        found = contradicted(draft, &fired, recording.objects);
         if found.is_empty() {
             found = faults(draft, &policies);
         }
@@ -61,27 +61,17 @@ fn remove_lines(draft: &mut Draft, mistakes: &Diagnostics) {
 }
 
 /// The rules of the draft that the recording contradicts. Rules of the base convention are switched off at once.
-fn contradicted(
-    draft: &mut Draft,
-    recording: &Recording<'_>,
-    policies: &PolicySet,
-) -> BTreeSet<String> {
-    let mut fired: BTreeMap<String, Seen> = BTreeMap::new();
-    for (object, mut findings) in judge(recording, policies) {
-        findings.retain(|found| found.policy == draft.name && found.action != Action::Audit);
-        for found in findings {
-            fired.entry(short_id(&found.rule).to_owned()).or_default().see(object);
-        }
-    }
+fn contradicted(draft: &mut Draft, fired: &BTreeMap<String, Seen>, all: u32) -> BTreeSet<String> {
     let list = draft.entries.iter().find(|entry| entry.at.last().is_some_and(|key| key == "like"));
     let list = list.map_or_else(|| CONDITIONS.to_owned(), |entry| entry.at[1].clone());
     let mut own = BTreeSet::new();
-    for (rule, seen) in fired {
-        if draft.entries.iter().any(|entry| entry.has_rule(&rule)) {
-            own.insert(rule);
+    for (id, seen) in fired.iter().filter(|(_, seen)| seen.writes > 0) {
+        let rule = short_id(id);
+        if draft.entries.iter().any(|entry| entry.has_rule(rule)) {
+            own.insert(rule.to_owned());
             continue;
         }
-        let at: &[&str] = match rule.as_str() {
+        let at: &[&str] = match rule {
             // Without the rules about the shape, nothing could be read.
             "status" | "condition-shape" => &[],
             "generation-ahead" => &["generation", "ahead"],
@@ -97,8 +87,8 @@ fn contradicted(
         };
         let value = if at.first() == Some(&"generation") { "Audit".into() } else { Value::Null };
         if !at.is_empty() {
-            let (objects, all) = (seen.objects, recording.objects);
-            draft.add(at, value).support(format!("{objects} of {all} objects contradict {rule}"));
+            let support = format!("{} of {all} objects contradict {rule}", seen.objects);
+            draft.add(at, value).support(support);
         }
         if rule == "generation-ahead" {
             draft.add(&["generation", "aheadAtFirst"], "Audit");

@@ -40,13 +40,12 @@ impl StatusSchema {
         if self.enums.len() + self.required.len() + self.keys.len() >= MAX_FIELDS {
             return;
         }
-        for (key, found) in
-            [("enum", &mut self.enums), ("x-kubernetes-list-map-keys", &mut self.keys)]
-        {
-            let values = texts(&node[key]);
-            if !values.is_empty() {
-                found.insert(path.to_owned(), values);
-            }
+        let (values, keys) = (texts(&node["enum"]), texts(&node["x-kubernetes-list-map-keys"]));
+        if !values.is_empty() {
+            self.enums.insert(path.to_owned(), values);
+        }
+        if !keys.is_empty() {
+            self.keys.insert(path.to_owned(), keys);
         }
         let properties = node["properties"].as_object().filter(|_| depth < MAX_DEPTH);
         for (name, inner) in properties.into_iter().flatten() {

@@ -88,14 +88,8 @@ impl<V: Default> Table<V> {
     }
 
     /// Whether the set of names can be closed, and the names that the next object is expected to add, in words. By the
-    /// estimate of Good and Turing for incidences, that are the names of exactly one object, divided by the objects.
-    pub(crate) fn closing(
-        &self,
-        names: &str,
-        objects: u32,
-        seen: impl Fn(&V) -> Seen,
-    ) -> (bool, String) {
-        let once = self.rows.values().filter(|row| seen(row).objects == 1).count();
+    /// estimate of Good and Turing for incidences, that are the names of exactly one object (`once`), divided by the objects.
+    pub(crate) fn closing(&self, names: &str, objects: u32, once: usize) -> (bool, String) {
         let expected = once as f64 / f64::from(objects);
         let is_settled = objects >= CLOSED_OBJECTS && expected <= CLOSED_EXPECTED && !self.is_full;
         (is_settled, format!("{expected:.2} new {names} expected in the next object, of {objects}"))
