@@ -1,39 +1,47 @@
 //! The convention that a draft extends.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use statusgate_analysis::words::short_id;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Found};
 use statusgate_core::language::{AnyWord, ConditionOf};
 use statusgate_core::policy::convention::{ConditionList, Convention};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
-use super::CONDITIONS;
+use super::document::Draft;
 use super::facts::Facts;
 use super::recording::Recording;
+use super::tally::Seen;
+use super::text::{about, shown};
+use super::{Against, CONDITIONS};
 
 /// A convention with the documents that define it. None, if /status/conditions is no list of conditions.
 #[derive(Default)]
 pub(crate) struct Base<'a> {
-    pub(crate) convention: Option<Arc<Convention>>,
+    convention: Option<Arc<Convention>>,
     pub(crate) sources: &'a [Source],
-    /// The rules that fire for the recording, and those of them that warn or deny.
-    fired: BTreeSet<String>,
-    warned: BTreeSet<String>,
+    /// The rules that fire for the recording, and how many of them warn or deny.
+    fired: BTreeMap<String, Seen>,
+    warned: usize,
 }
 
 /// The built-in conventions that describe conditions of any resource, the one with the fewest rules of its own first.
 const GENERAL: [&str; 2] = ["metav1", "knative"];
 
+/// The names in one question.
+const MAX_NAMES: usize = 40;
+
 impl<'a> Base<'a> {
     /// # Errors
     /// Mistakes in the documents, or an unknown name.
     pub(crate) fn named(
-        name: &str,
-        sources: &'a [Source],
+        against: Against<'a>,
         recording: &Recording<'_>,
     ) -> Result<Self, Diagnostics> {
+        let Against { convention: name, sources } = against;
         let mut spec = PolicySpec::for_everything(name);
         for selected in &mut spec.resources {
             selected.status_subresource = recording.has_subresource;
@@ -41,13 +49,8 @@ impl<'a> Base<'a> {
         let policies = PolicySet::compile(sources)?;
         let convention = policies.conventions().get(name).map(Arc::clone);
         let policies = policies.with_policy("all", &spec)?;
-        let (mut fired, mut warned) = (BTreeSet::new(), BTreeSet::new());
-        for found in judge(recording, &policies).flat_map(|(_, found)| found) {
-            if found.action != Action::Audit {
-                warned.insert(found.rule.clone());
-            }
-            fired.insert(found.rule);
-        }
+        let fired = judge(recording, &policies, |_| true);
+        let warned = fired.values().filter(|seen| seen.writes > 0).count();
         Ok(Self { convention, sources, fired, warned })
     }
 
@@ -57,30 +60,51 @@ impl<'a> Base<'a> {
         if facts.histories.get(CONDITIONS).is_some() {
             return Ok(best);
         }
-        for name in GENERAL {
-            let base = Self::named(name, &[], recording)?;
-            let fewer = base.warned.len() < best.warned.len() && base.has_type_of(facts);
-            if best.convention.is_none() || fewer {
+        for convention in GENERAL {
+            let base = Self::named(Against { convention, sources: &[] }, recording)?;
+            let mut seen = facts.lists.iter().flat_map(|(_, list)| list.types.iter());
+            let fits = seen.any(|(name, _)| base.lists().any(|list| list.types.contains_key(name)));
+            let fewer = base.warned < best.warned;
+            if best.convention.is_none() || (fewer && fits) {
                 best = base;
             }
         }
         Ok(best)
     }
 
-    fn has_type_of(&self, facts: &Facts) -> bool {
-        self.lists().flat_map(|list| list.types.keys()).any(|name| facts.has_type(name))
+    /// Asks about the rules that never fired and the values that the convention does not know. The rules that it lacks are the rest
+    /// of the draft.
+    pub(crate) fn compare(&self, draft: &mut Draft, facts: &Facts) {
+        let mut gaps = Vec::new();
+        for list in self.lists() {
+            let Some(found) = facts.lists.get(&list.path.to_string()) else { continue };
+            let types = found.types_by_objects();
+            let unknown = types.iter().filter(|(name, _)| list.find(name).is_none());
+            let unknown: Vec<String> = unknown
+                .map(|(name, of)| format!("{} ({} objects)", shown(name), of.seen.objects))
+                .collect();
+            gaps.extend(about(&unknown, MAX_NAMES, "types that it does not know"));
+            for (name, of) in types {
+                let Some(known) = list.find(name).and_then(|of| of.reasons.as_ref()) else {
+                    continue;
+                };
+                let reasons = of.reasons.iter().map(|(reason, _)| reason);
+                let unknown = reasons.filter(|reason| known.statuses(reason).next().is_none());
+                let unknown: Vec<String> = unknown.map(shown).collect();
+                let what = format!("reasons of {} that it does not know", shown(name));
+                gaps.extend(about(&unknown, MAX_NAMES, &what));
+            }
+        }
+        let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
+        let declared = declared.map(|(id, _)| id.to_string());
+        let silent: Vec<String> = declared.filter(|id| !self.fired.contains_key(id)).collect();
+        gaps.extend(about(&silent, MAX_NAMES, "rules that never fired"));
+        draft.questions.splice(..0, gaps);
     }
 
     /// Whether a rule of this name fires for the recording.
     pub(crate) fn has_fired(&self, rule: &str) -> bool {
-        self.fired.contains(&format!("{}/{rule}", self.name()))
-    }
-
-    /// The rules that never fire.
-    pub(crate) fn silent(&self) -> Vec<String> {
-        let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
-        let silent = declared.filter(|(id, _)| !self.fired.contains(id.as_str()));
-        silent.map(|(id, _)| id.to_string()).collect()
+        self.fired.contains_key(&format!("{}/{rule}", self.name()))
     }
 
     /// Its rules, also those of health, that ask for a condition of a type that is none of these. They cannot be inherited by
@@ -88,23 +112,17 @@ impl<'a> Base<'a> {
     pub(crate) fn rules_about_others(&self, types: &[&str]) -> Vec<String> {
         let Some(convention) = &self.convention else { return Vec::new() };
         let health = convention.health.iter().flat_map(|health| &health.rules);
-        let health = health.filter_map(|rule| Some((rule.name.to_string(), rule.when.as_ref()?)));
-        let rules = convention.rules.iter().map(|rule| {
-            let name = rule.rule.split_once('/').map_or(&*rule.rule, |(_, name)| name);
-            (name.to_owned(), &rule.when)
-        });
+        let health = health.filter_map(|rule| Some((rule.name.as_str(), rule.when.as_ref()?)));
+        let rules = convention.rules.iter().map(|rule| (short_id(&rule.rule), &rule.when));
         let about_others = health.chain(rules).filter(|(_, when)| {
-            when.questions().into_iter().any(|word| match word {
-                AnyWord::Condition(word) => match &word.of {
-                    ConditionOf::Condition(name) | ConditionOf::OldCondition(name) => {
-                        !types.contains(&name.as_str())
-                            && self.lists().all(|list| list.find(name).is_none())
-                    }
-                },
-                _ => false,
+            when.questions().into_iter().any(|word| {
+                let AnyWord::Condition(word) = word else { return false };
+                let (ConditionOf::Condition(name) | ConditionOf::OldCondition(name)) = &word.of;
+                let mut known = self.lists().filter_map(|list| list.find(name));
+                known.next().is_none() && !types.contains(&name.as_str())
             })
         });
-        about_others.map(|(name, _)| name).collect()
+        about_others.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Empty without a convention.
@@ -134,14 +152,26 @@ impl<'a> Base<'a> {
     }
 }
 
-/// The findings of each write, as the validating webhook alone reports them, with the index of the write's object.
-pub(crate) fn judge<'r>(
-    recording: &'r Recording<'_>,
-    policies: &'r PolicySet,
-) -> impl Iterator<Item = (u32, Vec<Found>)> + 'r {
-    recording.writes.iter().filter_map(move |write| {
-        let subject = recording.subject(write, policies)?;
-        let review = engine::review(policies, subject, false, write.time()).ok()?;
-        Some((write.object, review.findings))
-    })
+/// The rules that fire for the recording, as the validating webhook alone reports them, with the writes that they do not only
+/// audit. Without a time of the write, no stored time lies before it.
+pub(crate) fn judge(
+    recording: &Recording<'_>,
+    policies: &PolicySet,
+    is_of_interest: impl Fn(&Found) -> bool,
+) -> BTreeMap<String, Seen> {
+    let mut fired: BTreeMap<String, Seen> = BTreeMap::new();
+    for write in &recording.writes {
+        let time = write.time().unwrap_or(Timestamp::MAX);
+        let subject = recording.subject(write, policies);
+        let review =
+            subject.and_then(|subject| engine::review(policies, subject, false, time).ok());
+        let findings = review.into_iter().flat_map(|review| review.findings);
+        for found in findings.filter(&is_of_interest) {
+            let seen = fired.entry(found.rule).or_default();
+            if found.action != Action::Audit {
+                seen.see(write.object);
+            }
+        }
+    }
+    fired
 }

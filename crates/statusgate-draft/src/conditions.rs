@@ -1,15 +1,18 @@
 //! The rules about a list of conditions.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
+use statusgate_core::policy::convention::ConditionList;
 use statusgate_core::policy::kebab;
 
 use super::base::Base;
-use super::document::Draft;
+use super::document::{Draft, Entry};
 use super::lists::{ListFacts, MOVING, STATUSES, TypeFacts};
 use super::schema::StatusSchema;
 use super::tally::Seen;
-use super::text::{listed, one_or_list, shown};
-use super::{CLOSED_EXPECTED, CLOSED_OBJECTS, MIN_EXPECTED, MIN_OBJECTS};
+use super::text::{about, listed, shown};
+use super::{CLOSED_OBJECTS, MIN_EXPECTED, MIN_OBJECTS};
 
 /// The writes that may contradict a rule of the base convention, of a hundred: then it only audits.
 const TOLERATED_PERCENT: u32 = 2;
@@ -29,6 +32,8 @@ pub(crate) struct ListMiner<'m> {
     pub(crate) path: &'m str,
     pub(crate) facts: &'m ListFacts,
     pub(crate) base: &'m Base<'m>,
+    /// The list at this path in the base convention.
+    pub(crate) inherited: Option<&'m ConditionList>,
     pub(crate) schema: &'m StatusSchema,
     /// Whether the list is the first one, which predicates and people read.
     pub(crate) is_main: bool,
@@ -37,8 +42,16 @@ pub(crate) struct ListMiner<'m> {
 
 impl ListMiner<'_> {
     pub(crate) fn mine(mut self) {
-        if self.facts.lists.objects < MIN_OBJECTS || (self.path.contains('*') && !self.parent()) {
+        let lists = self.facts.lists;
+        let always =
+            self.facts.parent_members.iter().filter(|(_, seen)| seen.writes == lists.writes);
+        let keys: Vec<&str> = always.map(|(name, _)| name).filter(|name| is_key(name)).collect();
+        let is_outer = self.path.contains('*');
+        if lists.objects < MIN_OBJECTS || (is_outer && keys.is_empty()) {
             return;
+        }
+        if is_outer {
+            self.add(&["parentKey"], keys);
         }
         self.members();
         self.times();
@@ -49,26 +62,15 @@ impl ListMiner<'_> {
         }
     }
 
-    fn add(&mut self, at: &[&str], value: Value, support: String, seen: u32, rules: &[&str]) {
-        let weight = if self.is_main { seen.saturating_mul(10) } else { seen };
-        let at = [&["conditions", self.path][..], at].concat();
-        self.draft.add(&at, value, support, weight, rules);
-    }
-
-    /// Names the key of an outer list. Returns whether there is one.
-    fn parent(&mut self) -> bool {
-        let lists = self.facts.lists.writes;
-        let always = self.facts.parent_members.iter().filter(|(_, seen)| seen.writes == lists);
-        let keys: Vec<&str> = always.map(|(name, _)| name).filter(|name| is_key(name)).collect();
-        if !keys.is_empty() {
-            self.add(&["parentKey"], json!(keys), String::new(), 0, &[]);
-        }
-        !keys.is_empty()
+    fn add(&mut self, at: &[&str], value: impl Into<Value>) -> &mut Entry {
+        let entry = self.draft.add(&[&["conditions", self.path], at].concat(), value);
+        entry.is_main = self.is_main;
+        entry
     }
 
     /// The members that the base convention does not know.
     fn members(&mut self) {
-        let (facts, inherited) = (self.facts, self.base.list(self.path));
+        let (facts, inherited) = (self.facts, self.inherited);
         for (name, member) in facts.members.iter() {
             if inherited.is_some_and(|list| list.members.contains_key(name)) {
                 continue;
@@ -77,7 +79,7 @@ impl ListMiner<'_> {
             if member.seen.writes == facts.elements && member.seen.objects >= MIN_OBJECTS {
                 check["required"] = true.into();
             }
-            if name == "status" && facts.odd_statuses == 0 {
+            if name == "status" && !facts.has_odd_status {
                 check["enum"] = json!(STATUSES);
             } else if !member.is_other_than_text {
                 check["type"] = "string".into();
@@ -88,13 +90,12 @@ impl ListMiner<'_> {
                 check["action"] = "Warn".into();
             }
             let support = format!("{} of {} elements", member.seen.writes, facts.elements);
-            let rule = format!("condition-{}", kebab(name));
-            self.add(&["members", name], check, support, member.seen.objects, &[&rule]);
+            let id = format!("condition-{}", kebab(name));
+            self.add(&["members", name], check).support(support).rule(&id, member.seen.objects);
         }
-        let keys = self.schema.keys.iter().find(|(path, _)| path == self.path);
-        if let Some((_, keys)) = keys.filter(|(_, keys)| **keys != ["type"]) {
-            let support = "the CRD".to_owned();
-            self.add(&["key"], json!(keys), support, facts.lists.objects, &["condition-duplicate"]);
+        if let Some(keys) = self.schema.keys.get(self.path).filter(|keys| **keys != ["type"]) {
+            let key = self.add(&["key"], json!(keys)).support("the CRD");
+            key.rule("condition-duplicate", facts.lists.objects);
         }
     }
 
@@ -104,70 +105,46 @@ impl ListMiner<'_> {
         if facts.transitions.objects < MIN_OBJECTS {
             return;
         }
-        let inherited = self.base.list(self.path).and_then(|list| list.transition_time.as_ref());
-        let before = inherited
-            .map(|times| [&times.must_move_on, &times.may_move_on].map(|names| names.to_vec()));
-        let is_new = before.is_none();
-        let [mut must, mut may] = before.clone().unwrap_or_default();
-        let mut kept = Seen::default();
-        for (name, moves) in MOVING.iter().zip(&facts.moves) {
-            let is_known = must.iter().any(|known| known == name);
-            if is_known && !is_tolerated(moves.kept, moves.moved) {
-                must.retain(|known| known != name);
+        let inherited = self.inherited.and_then(|list| list.transition_time.as_ref());
+        let old_must = inherited.map(|times| times.must_move_on.to_vec()).unwrap_or_default();
+        let old_may = inherited.map(|times| times.may_move_on.to_vec()).unwrap_or_default();
+        let (mut must, mut may) = (old_must.clone(), old_may.clone());
+        let (mut kept, mut moving) = (0, 0);
+        for (name, moves) in MOVING.map(str::to_owned).into_iter().zip(&facts.moves) {
+            let is_known = must.contains(&name);
+            if is_known && !is_tolerated(moves.kept.writes, moves.moved) {
+                must.retain(|known| *known != name);
             } else if is_known {
-                kept.writes += moves.kept.writes;
+                kept += moves.kept.writes;
             } else if moves.kept.writes == 0 && moves.moved.objects >= MIN_OBJECTS {
-                must.push((*name).to_owned());
+                must.push(name.clone());
             }
-            if moves.moved.writes > 0 && !may.iter().any(|known| known == name) {
-                may.push((*name).to_owned());
+            if moves.moved.writes > 0 && !may.contains(&name) {
+                may.push(name);
             }
+            moving += moves.moved.writes;
         }
-        let moving: u32 = facts.moves.iter().map(|moves| moves.moved.writes).sum();
-        if is_new {
-            self.add(
-                &["transitionTime", "member"],
-                json!("lastTransitionTime"),
-                String::new(),
-                0,
-                &[],
-            );
+        if inherited.is_none() {
+            self.add(&["transitionTime", "member"], "lastTransitionTime");
         }
-        let [old_must, old_may] = before.unwrap_or_default();
         if must != old_must {
             let support = format!("moved in {moving} changes");
-            self.add(
-                &["transitionTime", "mustMoveOn"],
-                json!(must),
-                support,
-                u32::MAX,
-                &["transition-time-kept"],
-            );
+            let moved = self.add(&["transitionTime", "mustMoveOn"], must).support(support);
+            moved.rule("transition-time-kept", u32::MAX);
         }
         // A time that moves without a change moves for any reason.
-        if may != old_may && is_tolerated(facts.unchanged.moved, facts.transitions) {
-            self.add(
-                &["transitionTime", "mayMoveOn"],
-                json!(may),
-                String::new(),
-                u32::MAX,
-                &["transition-time-moved"],
-            );
+        let unchanged = facts.unchanged.moved.writes;
+        if may != old_may && is_tolerated(unchanged, facts.transitions) {
+            let moved = self.add(&["transitionTime", "mayMoveOn"], may);
+            moved.rule("transition-time-moved", u32::MAX);
         }
         // Rules that some writes contradict.
-        for (key, against) in
-            [("kept", kept), ("moved", facts.unchanged.moved), ("backwards", facts.backwards)]
-        {
-            if against.writes > 0 {
-                let action = if is_tolerated(against, facts.transitions) {
-                    json!("Audit")
-                } else {
-                    Value::Null
-                };
-                let support =
-                    format!("{key} in {} of {} writes", against.writes, facts.transitions.writes);
-                self.add(&["transitionTime", key], action, support, 0, &[]);
-            }
+        let counts = [("kept", kept), ("moved", unchanged), ("backwards", facts.backwards.writes)];
+        for (key, against) in counts.into_iter().filter(|(_, against)| *against > 0) {
+            let is_tolerated = is_tolerated(against, facts.transitions);
+            let action = if is_tolerated { "Audit".into() } else { Value::Null };
+            let support = format!("{key} in {against} of {} writes", facts.transitions.writes);
+            self.add(&["transitionTime", key], action).support(support);
         }
     }
 
@@ -175,46 +152,42 @@ impl ListMiner<'_> {
     /// requires a reason.
     fn reasons_by_status(&mut self) {
         let facts = self.facts;
-        let inherited = self.base.list(self.path).map(|list| list.checks("reason"));
-        let is_required = !self.base.has_fired("condition-reason")
-            && inherited.is_some_and(|checks| checks.iter().any(|check| check.required));
-        let lacking = |of: &TypeFacts, index: usize| of.no_reason[index].writes > 0;
-        let having =
-            |of: &TypeFacts, index: usize| of.reasons.iter().any(|(_, row)| row[index].writes > 0);
-        let is_any = |test: &dyn Fn(&TypeFacts, usize) -> bool| {
-            facts.types.iter().any(|(_, of)| (0..3).any(|index| test(of, index)))
-        };
-        if !is_any(&having) || (is_required && !is_any(&lacking)) {
+        let checks = self.inherited.map(|list| list.checks("reason")).unwrap_or_default();
+        let is_required =
+            !self.base.has_fired("condition-reason") && checks.iter().any(|check| check.required);
+        let [without, with] = [false, true].map(|with_reason| {
+            let mut types = facts.types.iter();
+            types.any(|(_, of)| (0..3).any(|status| of.occurs(status, with_reason)))
+        });
+        if !with || (is_required && !without) {
             return;
         }
         for (index, status) in STATUSES.into_iter().enumerate() {
             let of_status = facts.types.iter().filter(|(_, of)| of.statuses[index].writes > 0);
-            let objects = of_status
-                .clone()
-                .map(|(_, of)| of.statuses[index].objects)
-                .max()
-                .unwrap_or_default();
-            for (must, what, message) in [
-                (true, "no-reason", "this status always had a reason"),
-                (false, "reason", "this status never had a reason"),
-            ] {
-                let (exceptions, others): (Vec<_>, Vec<_>) = of_status
-                    .clone()
-                    .partition(|(_, of)| if must { lacking(of, index) } else { having(of, index) });
+            let objects = of_status.clone().map(|(_, of)| of.statuses[index].objects).max();
+            let objects = objects.unwrap_or_default();
+            for (is_always, what) in [(true, "no-reason"), (false, "reason")] {
+                let (exceptions, others): (Vec<_>, Vec<_>) =
+                    of_status.clone().partition(|(_, of)| of.occurs(index, !is_always));
                 if objects < MIN_OBJECTS || exceptions.len() >= others.len() {
                     continue;
                 }
                 let mut when = vec![
                     json!({"member": "status", "is": status}),
-                    json!({"member": "reason", "set": !must}),
+                    json!({"member": "reason", "set": !is_always}),
                 ];
-                if !exceptions.is_empty() {
-                    let names: Vec<&str> = exceptions.iter().map(|(name, _)| *name).collect();
-                    when.push(json!({"not": {"member": "type", "is": one_or_list(&names)}}));
+                let names: Vec<&str> = exceptions.iter().map(|(name, _)| *name).collect();
+                match names[..] {
+                    [] => {}
+                    [name] => when.push(json!({"not": {"member": "type", "is": name}})),
+                    _ => when.push(json!({"not": {"member": "type", "is": names}})),
                 }
                 let id = format!("{}-with-{what}", status.to_ascii_lowercase());
+                let how = if is_always { "always" } else { "never" };
+                let message = format!("this status {how} had a reason");
                 let rule = json!({"id": id, "when": {"all": when}, "member": "reason", "action": "Warn", "message": message});
-                self.add(&["each", &id], rule, format!("{objects} objects"), objects, &[&id]);
+                let support = format!("{objects} objects");
+                self.add(&["each", &id], rule).support(support).rule(&id, objects);
             }
         }
     }
@@ -223,62 +196,38 @@ impl ListMiner<'_> {
         let facts = self.facts;
         let types = facts.types_by_objects();
         let names: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
-        let objects = facts.lists.objects;
-        let expected = facts.types.expected_new(objects, |of| of.seen);
-        let estimate = format!("{expected:.2} new types expected in the next object, of {objects}");
-        let is_inherited = self.base.list(self.path).is_some_and(|list| list.other_types.is_some());
-        let is_closed = !is_inherited
-            && objects >= CLOSED_OBJECTS
-            && expected <= CLOSED_EXPECTED
-            && !facts.types.is_full;
+        let once = types.iter().filter(|(_, of)| of.seen.objects == 1).count();
+        let (is_settled, estimate) = facts.types.closing("types", facts.lists.objects, once);
+        let is_inherited = self.inherited.is_some_and(|list| list.other_types.is_some());
+        let is_closed = is_settled && !is_inherited;
         if is_closed {
-            self.add(
-                &["otherTypes"],
-                json!("Warn"),
-                estimate,
-                u32::MAX,
-                &["condition-type-unknown"],
-            );
+            let others = self.add(&["otherTypes"], "Warn").support(estimate);
+            others.rule("condition-type-unknown", u32::MAX);
             for rule in self.base.rules_about_others(&names) {
-                self.draft.add(&["without", &rule], Value::Null, "", 0, &[]);
+                self.draft.add(&["without", &rule], Value::Null);
             }
         } else if !is_inherited {
-            let names: Vec<String> = names.iter().map(|name| shown(name)).collect();
-            let names = listed(&names, MAX_NAMES);
-            self.draft
-                .questions
-                .push(format!("may {} have other types than {names}? {estimate}", self.path));
+            let names: Vec<String> = names.into_iter().map(shown).collect();
+            let (path, names) = (self.path, listed(&names, MAX_NAMES));
+            let question = format!("may {path} have other types than {names}? {estimate}");
+            self.draft.questions.push(question);
         }
         for (name, of) in types {
             if is_closed {
-                self.add(
-                    &["types", name],
-                    json!({}),
-                    format!("{} objects", of.seen.objects),
-                    0,
-                    &[],
-                );
+                let support = format!("{} objects", of.seen.objects);
+                self.add(&["types", name], json!({})).support(support);
             }
-            let [removed, reverted] =
-                ["removed", "reverted"].map(|what| format!("{}-{what}", kebab(name)));
-            let (kept, stays) = (of.kept.objects, of.stays_true.objects);
-            if kept >= MIN_OBJECTS && of.removed.writes == 0 && !self.base.declares(&removed) {
-                self.add(
-                    &["types", name, "removed"],
-                    json!("Warn"),
-                    format!("kept in {kept} objects"),
-                    kept,
-                    &[&removed],
-                );
-            }
-            if LATCHES.contains(&name) && of.is_latch() && !self.base.declares(&reverted) {
-                self.add(
-                    &["types", name, "reverted"],
-                    json!("Warn"),
-                    format!("stays True in {stays} objects"),
-                    stays,
-                    &[&reverted],
-                );
+            let is_latch = LATCHES.contains(&name) && of.latch.holds();
+            for (key, holds, what, seen) in [
+                ("removed", !of.is_removed, "kept", of.kept),
+                ("reverted", is_latch, "stays True", of.latch.stays_true),
+            ] {
+                let id = format!("{}-{key}", kebab(name));
+                if holds && seen.objects >= MIN_OBJECTS && !self.base.declares(&id) {
+                    let support = format!("{what} in {} objects", seen.objects);
+                    let entry = self.add(&["types", name, key], "Warn").support(support);
+                    entry.rule(&id, seen.objects);
+                }
             }
             self.reasons(name, of);
         }
@@ -287,48 +236,41 @@ impl ListMiner<'_> {
     /// The reasons of each status. If each reason of the type was seen in several objects, an unknown one is audited; new
     /// versions of a controller have new reasons.
     fn reasons(&mut self, name: &str, of: &TypeFacts) {
-        let inherited =
-            self.base.list(self.path).and_then(|list| list.find(name)?.reasons.as_ref());
-        let mut table: [Vec<&str>; 3] = Default::default();
-        for (known, (_, reasons)) in
-            table.iter_mut().zip(inherited.iter().flat_map(|reasons| reasons.lists()))
-        {
-            known.extend(reasons.iter().map(String::as_str));
-        }
+        let inherited = self.inherited.and_then(|list| list.find(name)?.reasons.as_ref());
         let is_closed = inherited.is_none()
             && !of.reasons.is_full
             && of.seen.objects >= CLOSED_OBJECTS
             && of.reasons.iter().all(|(_, row)| total(row) >= MIN_OBJECTS);
+        let mut table: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let known = inherited.into_iter().flat_map(|reasons| reasons.lists());
+        for (status, reasons) in known.filter(|(_, reasons)| !reasons.is_empty()) {
+            table.insert(status.name(), reasons.iter().map(String::as_str).collect());
+        }
         let (mut least, mut sum, mut is_expected) = (u32::MAX, 0, true);
         for (reason, row) in of.reasons.iter() {
             let objects = total(row);
-            if objects < MIN_OBJECTS
-                || inherited.is_some_and(|known| known.statuses(reason).next().is_some())
-            {
+            let mut known = inherited.into_iter().flat_map(|known| known.statuses(reason));
+            if objects < MIN_OBJECTS || known.next().is_some() {
                 continue;
             }
-            let Some(index) = only(row) else {
-                // It says nothing about the status, but belongs to a closed table.
-                let seen =
-                    table.iter_mut().zip(row).filter(|(_, seen)| is_closed && seen.objects > 0);
-                seen.for_each(|(reasons, _)| reasons.push(reason));
-                continue;
-            };
-            let others: u32 = (0..3)
-                .filter(|other| *other != index)
-                .map(|other| of.statuses[other].objects)
-                .sum();
-            is_expected &=
-                f64::from(objects) * f64::from(others) / f64::from(of.seen.objects) >= MIN_EXPECTED;
-            table[index].push(reason);
-            (least, sum) = (least.min(objects), sum + objects);
+            let only = only(row);
+            // One of several statuses says nothing about them, but belongs to a closed table.
+            if only.is_some() || is_closed {
+                for (status, _) in STATUSES.iter().zip(row).filter(|(_, seen)| seen.objects > 0) {
+                    table.entry(status).or_default().push(reason);
+                }
+            }
+            if let Some(index) = only {
+                let others = f64::from(total(&of.statuses) - of.statuses[index].objects);
+                let expected = f64::from(objects) * others / f64::from(of.seen.objects);
+                is_expected &= expected >= MIN_EXPECTED;
+                (least, sum) = (least.min(objects), sum + objects);
+            }
         }
         if sum == 0 {
             return;
         }
-        let rows = STATUSES.iter().zip(&table).filter(|(_, reasons)| !reasons.is_empty());
-        let mut value: Value =
-            rows.map(|(status, reasons)| ((*status).to_owned(), json!(reasons))).collect();
+        let mut value = json!(table);
         if !is_expected {
             value["action"] = "Audit".into();
         }
@@ -336,13 +278,8 @@ impl ListMiner<'_> {
             value["other"] = "Audit".into();
         }
         let support = format!("each reason in at least {least} objects");
-        self.add(
-            &["types", name, "reasons"],
-            value,
-            support,
-            sum,
-            &["condition-reason-status", "condition-reason-unknown"],
-        );
+        let entry = self.add(&["types", name, "reasons"], value).support(support);
+        entry.rule("condition-reason-status", sum).rule("condition-reason-unknown", sum);
     }
 
     fn questions(&mut self) {
@@ -350,41 +287,26 @@ impl ListMiner<'_> {
         let (mut constant, mut present) = (Vec::new(), Vec::new());
         for (name, of) in facts.types_by_objects() {
             let name = shown(name);
-            for (reason, row) in
-                of.reasons.iter().filter(|(_, row)| total(row) >= NEAR_RULE && only(row).is_none())
-            {
-                let (most, objects) = (
-                    (0..3).max_by_key(|index| row[*index].objects).unwrap_or_default(),
-                    total(row),
-                );
-                if row[most].objects + 1 == objects {
-                    let (reason, status, seen) = (shown(reason), STATUSES[most], row[most].objects);
+            for (reason, row) in of.reasons.iter().filter(|(_, row)| total(row) >= NEAR_RULE) {
+                let most = (0..3).max_by_key(|index| row[*index].objects).unwrap_or_default();
+                let (seen, objects) = (row[most].objects, total(row));
+                if seen + 1 == objects {
+                    let (reason, status) = (shown(reason), STATUSES[most]);
                     self.draft.questions.insert(0, format!("{name} with the reason {reason} is {status} in {seen} of {objects} objects: is the other one a bug?"));
                 }
             }
-            if let Some(index) =
-                only(&of.statuses).filter(|index| of.statuses[*index].objects >= MIN_OBJECTS)
-            {
-                constant
-                    .push(format!("{name} ({} in {} objects)", STATUSES[index], of.seen.objects));
+            let objects = of.seen.objects;
+            if let Some(index) = only(&of.statuses).filter(|_| objects >= MIN_OBJECTS) {
+                constant.push(format!("{name} ({} in {objects} objects)", STATUSES[index]));
             }
             if of.seen.writes == facts.lists.writes {
                 present.push(name);
             }
         }
-        if !constant.is_empty() {
-            self.draft.questions.push(format!(
-                "which other statuses can these have: {}?",
-                listed(&constant, MAX_NAMES)
-            ));
-        }
-        if !present.is_empty() {
-            let writes = facts.lists.writes;
-            self.draft.questions.push(format!(
-                "are these always present, as in all {writes} writes: {}?",
-                listed(&present, MAX_NAMES)
-            ));
-        }
+        let always = format!("are these always present, as in all {} writes", facts.lists.writes);
+        let others = about(&constant, MAX_NAMES, "which other statuses can these have");
+        let questions = others.into_iter().chain(about(&present, MAX_NAMES, &always));
+        self.draft.questions.extend(questions.map(|question| question + "?"));
     }
 }
 
@@ -404,6 +326,6 @@ fn only(row: &[Seen; 3]) -> Option<usize> {
     seen.next().filter(|_| seen.next().is_none())
 }
 
-fn is_tolerated(against: Seen, all: Seen) -> bool {
-    against.writes * 100 <= (all.writes + against.writes) * TOLERATED_PERCENT
+fn is_tolerated(against: u32, all: Seen) -> bool {
+    against * 100 <= (all.writes + against) * TOLERATED_PERCENT
 }

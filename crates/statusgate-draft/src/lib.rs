@@ -7,8 +7,9 @@
 //! | module | holds |
 //! |---|---|
 //! | [`Recording`] | the writes of one resource, each with its stored object |
+//! | `places` | the values of a status |
 //! | `tally` | counts of objects and writes, with a bound |
-//! | `facts`, `lists`, `history`, `fields`, `pairs` | what the writes have in common |
+//! | `facts`, `lists`, `pairs` | what the writes have in common |
 //! | `mine` | which of that becomes a rule, and which a question |
 //! | [`Draft`] | the rules with their support, and their YAML |
 //! | `prove` | the engine judges the recording, lint judges the draft |
@@ -18,16 +19,14 @@
 //!
 //! It is as pure as the core. Begin with [`draft`].
 
-mod against;
 mod base;
 mod conditions;
 mod document;
 mod facts;
-mod fields;
-mod history;
 mod lists;
 mod mine;
 mod pairs;
+mod places;
 mod prove;
 mod recording;
 mod schema;
@@ -79,12 +78,13 @@ pub fn draft(
 ) -> Result<Draft, Diagnostics> {
     let facts = Facts::of(recording);
     let base = match against {
-        Some(Against { convention, sources }) => Base::named(convention, sources, recording)?,
+        Some(against) => Base::named(against, recording)?,
         None => Base::best(recording, &facts)?,
     };
-    let mut draft = mine::mine(recording, &facts, schema, &base);
+    let mut draft = Draft::new(recording, base.name());
+    mine::mine(&mut draft, &facts, schema, &base);
     if against.is_some() {
-        against::compare(&mut draft, &facts, &base);
+        base.compare(&mut draft, &facts);
     }
     prove::prove(&mut draft, recording, &base);
     Ok(draft)

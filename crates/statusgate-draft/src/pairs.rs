@@ -3,22 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexSet;
-use statusgate_core::model::Json;
+use statusgate_core::model::{Conditions, Json};
 
-use super::fields::is_phase;
-use super::lists::{STATUSES, text};
+use super::places::{Fields, text};
 use super::tally::Seen;
-use super::{MIN_EXPECTED, MIN_OBJECTS};
+use super::text::is_phase;
+use super::{CONDITIONS, MIN_EXPECTED, MIN_OBJECTS};
 
-/// What has a value in each write.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Variable {
-    Condition(String),
+/// What has a value in each write: a condition, or a field by its path.
+pub(crate) type Variable = (Kind, String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    Condition,
     /// A text that may be a phase.
-    Phase(String),
-    Bool(String),
+    Phase,
     /// `true` or `false`.
-    Deleting,
+    Bool,
+    Deletion,
 }
 
 /// What one value of a variable implies of another.
@@ -54,47 +56,28 @@ const SUMMARIES: [&str; 7] =
     ["Ready", "Available", "Succeeded", "Complete", "Healthy", "Accepted", "Established"];
 
 impl Pairs {
-    pub(crate) fn see(
-        &mut self,
-        object: u32,
-        status: &Json<'_>,
-        fields: &BTreeMap<String, &Json<'_>>,
-        is_deleting: bool,
-    ) {
+    pub(crate) fn see(&mut self, object: u32, fields: &Fields<'_>, is_deleting: bool) {
         // By variable: a list can have a type twice.
-        let mut state: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
-        let conditions = status.get("conditions").and_then(Json::as_array).unwrap_or_default();
-        for item in conditions {
-            let (Some(name), Some(value)) = (text(item, "type"), text(item, "status")) else {
-                continue;
-            };
-            if STATUSES.contains(&value) {
-                let is_summary = SUMMARIES.contains(&name);
-                state.extend(self.name(Variable::Condition(name.to_owned()), value, is_summary));
+        let mut state = BTreeMap::new();
+        let conditions = fields.get(CONDITIONS).and_then(|place| place.value.as_array());
+        for item in conditions.unwrap_or_default() {
+            if let (Some(name), Some(value)) = (text(item, "type"), Conditions::status_of(item)) {
+                state.extend(self.place((Kind::Condition, name.to_owned()), value.name()));
             }
         }
-        for (path, value) in fields {
-            match value {
-                Json::String(value) if is_phase(path) => {
-                    state.extend(self.name(Variable::Phase(path.clone()), value, true));
-                }
-                Json::Bool(value) => {
-                    let value = if *value { "true" } else { "false" };
-                    state.extend(self.name(Variable::Bool(path.clone()), value, false));
-                }
-                _ => {}
-            }
+        for (path, place) in fields {
+            let path = (*path).to_owned();
+            state.extend(match place.value {
+                Json::String(text) if is_phase(&path) => self.place((Kind::Phase, path), text),
+                Json::Bool(flag) => self.place((Kind::Bool, path), &flag.to_string()),
+                _ => None,
+            });
         }
-        let deleting = if is_deleting { "true" } else { "false" };
-        state.extend(self.name(Variable::Deleting, deleting, false));
-        for (one, (a, _)) in state.iter().filter(|(_, (_, leads))| *leads) {
-            for (other, (b, _)) in state.iter().filter(|(other, _)| *other != one) {
-                for key in [
-                    [*one, *a, *other, *b],
-                    [*one, *a, *other, ANY],
-                    [*one, ANY, *other, *b],
-                    [*one, ANY, *other, ANY],
-                ] {
+        state.extend(self.place((Kind::Deletion, "deletion".to_owned()), &is_deleting.to_string()));
+        for (one, a) in state.iter().filter(|(one, _)| leads(&self.variables[**one])) {
+            for (other, b) in state.iter().filter(|(other, _)| *other != one) {
+                for key in [(*a, *b), (*a, ANY), (ANY, *b), (ANY, ANY)] {
+                    let key = [*one, key.0, *other, key.1];
                     if self.counts.len() < MAX_PAIRS || self.counts.contains_key(&key) {
                         self.counts.entry(key).or_default().see(object);
                     }
@@ -104,32 +87,21 @@ impl Pairs {
     }
 
     /// The indices of a variable and a value, while there is place.
-    fn name(
-        &mut self,
-        variable: Variable,
-        value: &str,
-        leads: bool,
-    ) -> Option<(usize, (usize, bool))> {
-        let (variables, values) = (self.variables.len(), self.values.len());
-        let is_known = variables < MAX_NAMES && values < MAX_NAMES
+    fn place(&mut self, variable: Variable, value: &str) -> Option<(usize, usize)> {
+        let has_place = self.variables.len() < MAX_NAMES && self.values.len() < MAX_NAMES
             || (self.variables.contains(&variable) && self.values.contains(value));
-        is_known.then(|| {
-            let variable = self.variables.insert_full(variable).0;
-            (variable, (self.values.insert_full(value.to_owned()).0, leads))
+        has_place.then(|| {
+            let (variable, _) = self.variables.insert_full(variable);
+            (variable, self.values.insert_full(value.to_owned()).0)
         })
     }
 
     /// What a value of a variable implies: variables that had exactly one value with it, and others without it. The best
     /// supported first.
     pub(crate) fn implications(&self, of: &Variable, value: &str) -> Vec<Implication<'_>> {
-        let (Some(one), Some(a)) =
-            (self.variables.get_index_of(of), self.values.get_index_of(value))
-        else {
-            return Vec::new();
-        };
-        let others = 0..self.variables.len();
-        let mut found: Vec<Implication<'_>> =
-            others.filter_map(|other| self.implication([one, a], other)).collect();
+        let given = self.variables.get_index_of(of).zip(self.values.get_index_of(value));
+        let others = (0..self.variables.len()).filter_map(|other| self.implication(given?, other));
+        let mut found: Vec<_> = others.collect();
         found.sort_by(|one, other| {
             other.expected.total_cmp(&one.expected).then_with(|| one.other.cmp(other.other))
         });
@@ -138,13 +110,10 @@ impl Pairs {
 
     /// The conditions that may summarize others.
     pub(crate) fn summaries(&self) -> impl Iterator<Item = &Variable> {
-        let names = self.variables.iter();
-        names.filter(
-            |of| matches!(of, Variable::Condition(name) if SUMMARIES.contains(&name.as_str())),
-        )
+        self.variables.iter().filter(|of| of.0 == Kind::Condition && leads(of))
     }
 
-    fn implication(&self, [one, a]: [usize; 2], other: usize) -> Option<Implication<'_>> {
+    fn implication(&self, (one, a): (usize, usize), other: usize) -> Option<Implication<'_>> {
         let seen = |a: usize, b: usize| {
             self.counts.get(&[one, a, other, b]).map_or(0, |seen| seen.objects)
         };
@@ -152,28 +121,22 @@ impl Pairs {
         if objects < MIN_OBJECTS {
             return None;
         }
-        let mut values = (0..self.values.len()).filter(|b| seen(a, *b) > 0);
-        let (Some(only), None) = (values.next(), values.next()) else { return None };
-        let others = (0..self.values.len()).filter(|b| *b != only);
+        let (values, others) = (0..self.values.len()).partition::<Vec<_>, _>(|b| seen(a, *b) > 0);
+        let [only] = values[..] else { return None };
         let expected = others
-            .map(|b| f64::from(objects) * f64::from(seen(ANY, b)) / f64::from(all.max(1)))
+            .iter()
+            .map(|b| f64::from(objects) * f64::from(seen(ANY, *b)) / f64::from(all.max(1)))
             .sum();
         let (other, value) = (&self.variables[other], &self.values[only]);
         // Few objects are deleted while they are recorded: that a phase was never seen with it proves nothing.
-        if *other == Variable::Deleting && value == "false" {
+        if other.0 == Kind::Deletion && value == "false" {
             return None;
         }
         (expected >= MIN_EXPECTED).then_some(Implication { other, value, objects, expected })
     }
 }
 
-impl Variable {
-    /// As questions name it.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Condition(name) => name,
-            Self::Phase(path) | Self::Bool(path) => path,
-            Self::Deleting => "deletion",
-        }
-    }
+/// Whether the values of a variable may imply others.
+fn leads((kind, name): &Variable) -> bool {
+    *kind == Kind::Phase || (*kind == Kind::Condition && SUMMARIES.contains(&name.as_str()))
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use statusgate_analysis::lint;
+use statusgate_analysis::words::short_id;
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 use super::CONDITIONS;
@@ -23,7 +24,9 @@ pub(crate) fn prove(draft: &mut Draft, recording: &Recording<'_>, base: &Base<'_
     let mut found = BTreeSet::new();
     for _ in 0..MAX_ROUNDS {
         draft.shorten();
-        let policies = match compile(draft, base) {
+        let mut sources = base.sources.to_vec();
+        sources.push(Source::new(DRAFT, draft.to_yaml()));
+        let policies = match PolicySet::compile(&sources) {
             Ok(policies) => policies,
             Err(mistakes) => {
                 found = mistakes.list().iter().map(|mistake| shown(&mistake.message)).collect();
@@ -31,7 +34,8 @@ pub(crate) fn prove(draft: &mut Draft, recording: &Recording<'_>, base: &Base<'_
                 continue;
             }
         };
-        found = contradicted(draft, recording, &policies);
+        let fired = judge(recording, &policies, |found| found.policy == draft.name);
+        found = contradicted(draft, &fired, recording.objects);
         if found.is_empty() {
             found = faults(draft, &policies);
         }
@@ -44,85 +48,50 @@ pub(crate) fn prove(draft: &mut Draft, recording: &Recording<'_>, base: &Base<'_
     draft.questions.insert(0, format!("this draft needs a correction: {wrong}"));
 }
 
-fn compile(draft: &Draft, base: &Base<'_>) -> Result<PolicySet, Diagnostics> {
-    let mut sources = base.sources.to_vec();
-    sources.push(Source::new(DRAFT, draft.to_yaml()));
-    PolicySet::compile(&sources)
-}
-
 /// Removes the entries of the lines with mistakes.
 fn remove_lines(draft: &mut Draft, mistakes: &Diagnostics) {
     let lines = draft.lines();
     let places = mistakes.list().iter().map(|mistake| mistakes.place(mistake));
-    let wrong: BTreeSet<usize> = places
+    let wrong: Vec<_> = places
         .filter(|(file, ..)| *file == DRAFT)
         .filter_map(|(_, line, _)| lines.get(line.checked_sub(1)?))
-        .flat_map(|line| line.entries.iter().copied())
+        .filter(|line| !line.at.is_empty())
         .collect();
-    let mut index = 0..;
-    draft.entries.retain(|_| index.next().is_none_or(|index| !wrong.contains(&index)));
+    draft.entries.retain(|entry| !wrong.iter().any(|line| entry.at.starts_with(&line.at)));
 }
 
 /// The rules of the draft that the recording contradicts. Rules of the base convention are switched off at once.
-fn contradicted(
-    draft: &mut Draft,
-    recording: &Recording<'_>,
-    policies: &PolicySet,
-) -> BTreeSet<String> {
-    let mut fired: BTreeMap<String, Seen> = BTreeMap::new();
-    for (object, findings) in judge(recording, policies) {
-        for found in findings
-            .iter()
-            .filter(|found| found.policy == draft.name && found.action.label() != "audit")
-        {
-            let rule = found.rule.split_once('/').map_or(&*found.rule, |(_, rule)| rule);
-            fired.entry(rule.to_owned()).or_default().see(object);
-        }
-    }
+fn contradicted(draft: &mut Draft, fired: &BTreeMap<String, Seen>, all: u32) -> BTreeSet<String> {
+    let list = draft.entries.iter().find(|entry| entry.at.last().is_some_and(|key| key == "like"));
+    let list = list.map_or_else(|| CONDITIONS.to_owned(), |entry| entry.at[1].clone());
     let mut own = BTreeSet::new();
-    for (rule, seen) in fired {
-        if draft.entries.iter().any(|entry| entry.rules.contains(&rule)) {
-            own.insert(rule);
+    for (id, seen) in fired.iter().filter(|(_, seen)| seen.writes > 0) {
+        let rule = short_id(id);
+        if draft.entries.iter().any(|entry| entry.has_rule(rule)) {
+            own.insert(rule.to_owned());
             continue;
         }
-        // An inherited rule is switched off.
-        let support =
-            format!("{} of {} objects contradict {rule}", seen.objects, recording.objects);
-        let list =
-            draft.entries.iter().find(|entry| entry.at.last().is_some_and(|key| key == "like"));
-        let list = list.map_or_else(|| CONDITIONS.to_owned(), |entry| entry.at[1].clone());
-        match (rule.as_str(), rule.strip_prefix("transition-time-")) {
-            (_, Some(key)) => {
-                draft.add(
-                    &["conditions", &list, "transitionTime", key],
-                    Value::Null,
-                    support,
-                    0,
-                    &[],
-                );
-            }
-            ("generation-ahead", _) => {
-                draft.add(&["generation", "ahead"], "Audit".into(), support, 0, &[]);
-                draft.add(&["generation", "aheadAtFirst"], "Audit".into(), "", 0, &[]);
-            }
-            ("generation-decreased", _) => {
-                draft.add(&["generation", "decreased"], "Audit".into(), support, 0, &[]);
-            }
-            ("condition-member-unknown", _) => {
-                draft.add(&["conditions", &list, "otherMembers"], Value::Null, support, 0, &[]);
-            }
-            ("condition-misspelled", _) => {
-                draft.add(&["conditions", &list, "misspelled"], Value::Null, support, 0, &[]);
-            }
-            ("condition-reason-kept", _) => {
-                draft.add(&["conditions", &list, "reasonKept"], Value::Null, support, 0, &[]);
-            }
-            ("condition-duplicate", _) => {
-                draft.add(&["conditions", &list, "duplicate"], Value::Null, support, 0, &[]);
-            }
+        let at: &[&str] = match rule {
             // Without the rules about the shape, nothing could be read.
-            ("status" | "condition-shape", _) => {}
-            _ => draft.add(&["without", &rule], Value::Null, support, 0, &[]),
+            "status" | "condition-shape" => &[],
+            "generation-ahead" => &["generation", "ahead"],
+            "generation-decreased" => &["generation", "decreased"],
+            "condition-member-unknown" => &["conditions", &list, "otherMembers"],
+            "condition-misspelled" => &["conditions", &list, "misspelled"],
+            "condition-reason-kept" => &["conditions", &list, "reasonKept"],
+            "condition-duplicate" => &["conditions", &list, "duplicate"],
+            other => match other.strip_prefix("transition-time-") {
+                Some(key) => &["conditions", &list, "transitionTime", key],
+                None => &["without", other],
+            },
+        };
+        let value = if at.first() == Some(&"generation") { "Audit".into() } else { Value::Null };
+        if !at.is_empty() {
+            let support = format!("{} of {all} objects contradict {rule}", seen.objects);
+            draft.add(at, value).support(support);
+        }
+        if rule == "generation-ahead" {
+            draft.add(&["generation", "aheadAtFirst"], "Audit");
         }
         own.insert(format!("inherited {rule}"));
     }
@@ -134,14 +103,9 @@ fn faults(draft: &Draft, policies: &PolicySet) -> BTreeSet<String> {
     let Ok(report) = lint::lint(policies, &draft.name) else { return BTreeSet::new() };
     let faults = report.remarks.iter().filter(|remark| remark.kind.is_fault());
     let weakest = faults.filter_map(|fault| {
-        let rules =
-            fault.rules.iter().filter_map(|rule| rule.split_once('/').map(|(_, rule)| rule));
-        let own = draft
-            .entries
-            .iter()
-            .filter(|entry| rules.clone().any(|rule| entry.rules.iter().any(|own| own == rule)));
-        let weakest = own.min_by_key(|entry| entry.weight)?;
-        weakest.rules.first().cloned()
+        let own = draft.entries.iter();
+        let own = own.filter(|entry| fault.rules.iter().any(|rule| entry.has_rule(short_id(rule))));
+        own.min_by_key(|entry| entry.weight)?.rules.first().cloned()
     });
     weakest.collect()
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use statusgate_core::model::{Json, Object, Subject, Writer};
+use statusgate_core::model::{Json, Object, Resource, Subject, Writer};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::request::{Request, Served};
-use statusgate_core::source::{Identity, Manifest, Manifests, ObjectKey, RecordedRequest, Stored};
+use statusgate_core::source::{Identity, Manifest, Manifests, ObjectKey, Stored};
 
 /// The writes of a resource that count. Time and memory of a draft are proportional to them.
 pub const MAX_WRITES: usize = 20_000;
@@ -37,14 +37,11 @@ pub struct Recording<'m> {
 }
 
 /// One write.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Write<'m> {
     /// The index of the object.
     pub(crate) object: u32,
-    identity: &'m Identity,
-    text: &'m str,
-    old: Option<&'m str>,
-    recorded: Option<&'m RecordedRequest>,
+    request: Request<'m>,
 }
 
 impl<'m> Recording<'m> {
@@ -58,22 +55,22 @@ impl<'m> Recording<'m> {
         let mut stored = Stored::new(HashMap::new(), is_sequence);
         let mut all: BTreeMap<(String, String), Self> = BTreeMap::new();
         for manifest in manifests.iter() {
-            let old = stored.of(&manifest);
-            let request = manifest.record.and_then(|record| record.request());
-            let (plural, has_subresource) = match request {
-                Some(request) if !matches!(&*request.subresource, "status" | "") => continue,
-                Some(request) => {
-                    (request.resource.resource.to_string(), request.subresource == "status")
-                }
+            let Manifest { identity, text: object, .. } = manifest;
+            let old = stored.of(&manifest).map(|old| old.text);
+            let recorded = manifest.record.and_then(|record| record.request());
+            let (plural, has_subresource) = match recorded {
+                Some(to) if !matches!(&*to.subresource, "status" | "") => continue,
+                Some(to) => (to.resource.resource.to_string(), to.subresource == "status"),
                 None => {
-                    let served = served(manifest.identity);
+                    let served = served(identity);
                     (served.plural, served.has_status.unwrap_or(true))
                 }
             };
-            let group = manifest.identity.group().to_owned();
+            let request = Request { identity, object, old, writer: Writer::default(), recorded };
+            let group = identity.group().to_owned();
             let of = all.entry((group.clone(), plural.clone())).or_default();
             (of.group, of.plural) = (group, plural);
-            of.add(&manifest, old, request, has_subresource);
+            of.add(&manifest, request, has_subresource);
         }
         let mut recordings: Vec<Self> = all.into_values().filter(|of| !of.is_empty()).collect();
         for recording in &mut recordings {
@@ -82,19 +79,10 @@ impl<'m> Recording<'m> {
         recordings
     }
 
-    fn add(
-        &mut self,
-        manifest: &Manifest<'m>,
-        old: Option<Manifest<'m>>,
-        recorded: Option<&'m RecordedRequest>,
-        has_subresource: bool,
-    ) {
-        let status = |text| Object::parse(text).ok()?.status;
-        let Some(written) = status(manifest.text).filter(|status| !status.is_empty()) else {
-            return;
-        };
-        // A write of the main resource that changes the rest of the object.
-        if old.and_then(|old| status(old.text)).is_some_and(|old| old == written) {
+    fn add(&mut self, manifest: &Manifest<'m>, request: Request<'m>, has_subresource: bool) {
+        let written = status(request.object);
+        // The second: a write of the main resource that changes the rest of the object.
+        if written.as_ref().is_none_or(Json::is_empty) || request.old.and_then(status) == written {
             return;
         }
         let key = (manifest.key(), manifest.uid());
@@ -105,18 +93,15 @@ impl<'m> Recording<'m> {
             return;
         }
         self.objects = self.objects.max(*object + 1);
-        self.kind.clone_from(&manifest.identity.kind);
-        self.versions.insert(manifest.identity.version().to_owned());
+        self.kind.clone_from(&request.identity.kind);
+        self.versions.insert(request.identity.version().to_owned());
         self.has_subresource |= has_subresource;
-        let (identity, text) = (manifest.identity, manifest.text);
-        let old = old.map(|old| old.text);
-        self.writes.push(Write { object: *object, identity, text, old, recorded });
+        self.writes.push(Write { object: *object, request });
     }
 
     /// `PLURAL.GROUP`, as the definition of the resource is named.
     pub fn name(&self) -> String {
-        let dot = if self.group.is_empty() { "" } else { "." };
-        format!("{}{dot}{}", self.plural, self.group)
+        Resource::new(&self.group, "", &self.plural).name()
     }
 
     /// How many writes count.
@@ -131,37 +116,34 @@ impl<'m> Recording<'m> {
 
     /// The object and the stored object of the last write of the last object, as JSON texts.
     pub fn last(&self) -> Option<(&'m str, &'m str)> {
-        self.writes.last().map(|write| (write.text, write.old.unwrap_or_default()))
+        let Request { object, old, .. } = self.writes.last()?.request;
+        Some((object, old.unwrap_or_default()))
     }
 
     /// A write as policies judge it.
     pub(crate) fn subject(&self, write: &Write<'m>, policies: &PolicySet) -> Option<Subject<'m>> {
         let served = Served { plural: self.plural.clone(), has_status: Some(self.has_subresource) };
-        let Write { identity, text: object, old, recorded, .. } = *write;
-        let request = Request { identity, object, old, writer: Writer::default(), recorded };
-        request.subject(policies, served).ok()
+        write.request.clone().subject(policies, served).ok()
     }
 }
 
 impl<'m> Write<'m> {
-    /// The time of the write. Without one, no stored time lies before it.
-    pub(crate) fn time(&self) -> Timestamp {
-        let time = self.recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
-        time.unwrap_or(Timestamp::MAX)
-    }
-
-    /// Whether the time of the write is known.
-    pub(crate) fn has_time(&self) -> bool {
-        self.time() != Timestamp::MAX
+    /// The time of the write, if it is known.
+    pub(crate) fn time(&self) -> Option<Timestamp> {
+        self.request.recorded?.time.as_deref()?.parse().ok()
     }
 
     /// The written object.
     pub(crate) fn read(&self) -> Option<Object<'m>> {
-        Object::parse(self.text).ok()
+        Object::parse(self.request.object).ok()
     }
 
     /// The stored status.
     pub(crate) fn stored_status(&self) -> Option<Json<'m>> {
-        Object::parse(self.old?).ok()?.status
+        status(self.request.old?)
     }
+}
+
+fn status(object: &str) -> Option<Json<'_>> {
+    Object::parse(object).ok()?.status
 }

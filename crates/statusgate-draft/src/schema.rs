@@ -1,5 +1,6 @@
 //! What a CustomResourceDefinition says about a status.
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::text::escaped;
@@ -8,11 +9,11 @@ use super::text::escaped;
 #[derive(Debug, Default)]
 pub struct StatusSchema {
     /// The fields with an enum, by path.
-    pub(crate) enums: Vec<(String, Vec<String>)>,
+    pub(crate) enums: IndexMap<String, Vec<String>>,
     /// The required fields.
     pub(crate) required: Vec<String>,
     /// The keys of lists, by path.
-    pub(crate) keys: Vec<(String, Vec<String>)>,
+    pub(crate) keys: IndexMap<String, Vec<String>>,
 }
 
 /// The fields that are read, and how deep.
@@ -23,14 +24,13 @@ impl StatusSchema {
     /// Reads the schema of one version; of an unknown version, of the first. What is no definition has none.
     pub fn read(definition: &str, version: &str) -> Self {
         let mut schema = Self::default();
-        let Ok(definition) = serde_json::from_str::<Value>(definition) else { return schema };
-        let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-        let mut versions = versions.into_iter().flatten();
+        let definition: Value = serde_json::from_str(definition).unwrap_or_default();
+        let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
         let first = versions.clone().next();
-        let found = versions.find(|found| found["name"] == version).or(first);
-        let status =
-            found.and_then(|found| found.pointer("/schema/openAPIV3Schema/properties/status"));
-        if let Some(status) = status {
+        if let Some(found) = versions.clone().find(|found| found["name"] == version).or(first) {
+            let status = &found["schema"]["openAPIV3Schema"]["properties"]["status"];
+            let required = texts(&status["required"]).into_iter();
+            schema.required = required.map(|name| format!("/status/{}", escaped(&name))).collect();
             schema.walk(status, "/status", 0);
         }
         schema
@@ -40,27 +40,17 @@ impl StatusSchema {
         if self.enums.len() + self.required.len() + self.keys.len() >= MAX_FIELDS {
             return;
         }
-        let values: Vec<String> = texts(&node["enum"]);
+        let (values, keys) = (texts(&node["enum"]), texts(&node["x-kubernetes-list-map-keys"]));
         if !values.is_empty() {
-            self.enums.push((path.to_owned(), values));
+            self.enums.insert(path.to_owned(), values);
         }
-        let keys = texts(&node["x-kubernetes-list-map-keys"]);
         if !keys.is_empty() {
-            self.keys.push((path.to_owned(), keys));
+            self.keys.insert(path.to_owned(), keys);
         }
-        let required = texts(&node["required"]);
-        self.required.extend(
-            required.iter().filter(|_| depth == 0).map(|name| format!("{path}/{}", escaped(name))),
-        );
         let properties = node["properties"].as_object().filter(|_| depth < MAX_DEPTH);
         for (name, inner) in properties.into_iter().flatten() {
             self.walk(inner, &format!("{path}/{}", escaped(name)), depth + 1);
         }
-    }
-
-    /// The enum of a field.
-    pub(crate) fn values(&self, path: &str) -> Option<&[String]> {
-        self.enums.iter().find(|(known, _)| known == path).map(|(_, values)| values.as_slice())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::{CLOSED_EXPECTED, CLOSED_OBJECTS, MIN_OBJECTS};
+
 /// In how many objects and writes something was seen. The writes of an object are counted one after the other, so an object
 /// needs no set to be counted once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +23,34 @@ impl Seen {
     }
 }
 
+/// The writes that change something to true, and those that keep it true.
+#[derive(Debug, Default)]
+pub(crate) struct Latch {
+    to_true: Seen,
+    pub(crate) stays_true: Seen,
+    /// Whether a write changes it from true to something else.
+    pub(crate) is_reverted: bool,
+}
+
+impl Latch {
+    pub(crate) fn see(&mut self, object: u32, old: bool, new: bool) {
+        match (old, new) {
+            (false, true) => self.to_true.see(object),
+            (true, true) => self.stays_true.see(object),
+            (true, false) => self.is_reverted = true,
+            (false, false) => {}
+        }
+    }
+
+    pub(crate) const fn holds(&self) -> bool {
+        self.to_true.objects >= MIN_OBJECTS
+            && self.stays_true.objects >= MIN_OBJECTS
+            && !self.is_reverted
+    }
+}
+
 /// Rows by name, at most [`MAX_ROWS`]: a hostile recording has any number of names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Table<V> {
     rows: BTreeMap<String, V>,
     /// Whether rows were left out. Then the table proves nothing about what it does not have.
@@ -35,27 +63,18 @@ pub(crate) const MAX_ROWS: usize = 128;
 /// The bytes of a name: the longest condition type that Go accepts.
 const MAX_NAME: usize = 317;
 
-impl<V> Default for Table<V> {
-    fn default() -> Self {
-        Self { rows: BTreeMap::new(), is_full: false }
-    }
-}
-
 impl<V: Default> Table<V> {
-    /// The row of a name; `None` if there is no place for it.
-    pub(crate) fn row(&mut self, name: &str) -> Option<&mut V> {
-        if !self.rows.contains_key(name) {
-            if self.rows.len() == MAX_ROWS || name.len() > MAX_NAME {
-                self.is_full = true;
-                return None;
-            }
-            self.rows.insert(name.to_owned(), V::default());
+    /// Changes the row of a name, if there is place for it.
+    pub(crate) fn with(&mut self, name: &str, change: impl FnOnce(&mut V)) {
+        if let Some(row) = self.rows.get_mut(name) {
+            change(row);
+        } else if self.rows.len() == MAX_ROWS || name.len() > MAX_NAME {
+            self.is_full = true;
+        } else {
+            change(self.rows.entry(name.to_owned()).or_default());
         }
-        self.rows.get_mut(name)
     }
-}
 
-impl<V> Table<V> {
     pub(crate) fn get(&self, name: &str) -> Option<&V> {
         self.rows.get(name)
     }
@@ -68,10 +87,17 @@ impl<V> Table<V> {
         self.rows.len()
     }
 
-    /// The names that the next object is expected to add, by the estimate of Good and Turing for incidences: the names of
-    /// exactly one object, divided by the objects.
-    pub(crate) fn expected_new(&self, objects: u32, seen: impl Fn(&V) -> Seen) -> f64 {
-        let once = self.rows.values().filter(|row| seen(row).objects == 1).count();
-        if objects == 0 { 1.0 } else { once as f64 / f64::from(objects) }
+    /// Whether the set of names can be closed, and the names that the next object is expected to add, in words. By the
+    /// estimate of Good and Turing for incidences, that are the names of exactly one object (`once`), divided by the objects.
+    pub(crate) fn closing(&self, names: &str, objects: u32, once: usize) -> (bool, String) {
+        let expected = once as f64 / f64::from(objects);
+        let is_settled = objects >= CLOSED_OBJECTS && expected <= CLOSED_EXPECTED && !self.is_full;
+        (is_settled, format!("{expected:.2} new {names} expected in the next object, of {objects}"))
+    }
+}
+
+impl Table<Seen> {
+    pub(crate) fn see(&mut self, name: &str, object: u32) {
+        self.with(name, |seen| seen.see(object));
     }
 }

@@ -18,18 +18,16 @@ const LAST: [&str; 2] = ["action", "message"];
 pub(crate) fn flow(value: &Value) -> String {
     match value {
         Value::String(text) => scalar(text),
-        Value::Array(items) => {
-            format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", "))
-        }
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(flow), ", ")),
         Value::Object(members) => {
-            let mut members: Vec<(&String, &Value)> = members.iter().collect();
+            let mut members: Vec<_> = members.iter().collect();
             members.sort_by_key(|(name, _)| {
                 let first = FIRST.iter().position(|known| known == name);
                 (first.unwrap_or(FIRST.len()), LAST.iter().position(|known| known == name))
             });
-            let members =
-                members.iter().map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+            let members = members.into_iter();
+            let members = members.map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
+            format!("{{{}}}", joined(members, ", "))
         }
         other => other.to_string(),
     }
@@ -52,21 +50,25 @@ pub(crate) fn scalar(text: &str) -> String {
     format!("\"{}\"", letters.collect::<String>())
 }
 
-/// One value, or a list of several.
-pub(crate) fn one_or_list(texts: &[&str]) -> Value {
-    if let [one] = texts { (*one).into() } else { texts.into() }
-}
-
 /// A recorded value for people, on one line, not too long.
 pub(crate) fn shown(text: &str) -> String {
     one_line(text).chars().take(MAX_SHOWN).collect()
 }
 
+pub(crate) fn joined(texts: impl Iterator<Item = String>, separator: &str) -> String {
+    texts.collect::<Vec<_>>().join(separator)
+}
+
 /// Some of them, and how many more there are.
 pub(crate) fn listed(names: &[String], most: usize) -> String {
-    let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let shown = names[..names.len().min(most)].join(", ");
     let more = names.len().saturating_sub(most);
     if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+/// A remark about some names, if there are any.
+pub(crate) fn about(names: &[String], most: usize, what: &str) -> Option<String> {
+    (!names.is_empty()).then(|| format!("{what}: {}", listed(names, most)))
 }
 
 /// The last name of a pointer.
@@ -77,4 +79,10 @@ pub(crate) fn last(path: &str) -> &str {
 /// A name in a pointer.
 pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
+}
+
+/// Whether a path is named as phases are.
+pub(crate) fn is_phase(path: &str) -> bool {
+    let name = last(path).to_ascii_lowercase();
+    name.ends_with("phase") || name.ends_with("state") || name == "status"
 }
