@@ -96,8 +96,8 @@ impl<'a> Base<'a> {
             }
         }
         let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
-        let declared = declared.map(|(id, _)| id.to_string());
-        let silent: Vec<String> = declared.filter(|id| !self.fired.contains_key(id)).collect();
+        let ids = declared.map(|(id, _)| id.to_string());
+        let silent: Vec<String> = ids.filter(|id| !self.fired.contains_key(id)).collect();
         gaps.extend(about(&silent, MAX_NAMES, "rules that never fired"));
         draft.questions.splice(..0, gaps);
     }

@@ -164,8 +164,8 @@ impl ListMiner<'_> {
         }
         for (index, status) in STATUSES.into_iter().enumerate() {
             let of_status = facts.types.iter().filter(|(_, of)| of.statuses[index].writes > 0);
-            let objects = of_status.clone().map(|(_, of)| of.statuses[index].objects).max();
-            let objects = objects.unwrap_or_default();
+            let most = of_status.clone().map(|(_, of)| of.statuses[index].objects).max();
+            let objects = most.unwrap_or_default();
             for (is_always, what) in [(true, "no-reason"), (false, "reason")] {
                 let (exceptions, others): (Vec<_>, Vec<_>) =
                     of_status.clone().partition(|(_, of)| of.occurs(index, !is_always));

@@ -35,8 +35,8 @@ pub(crate) fn mine(draft: &mut Draft, facts: &Facts, schema: &StatusSchema, base
     summaries(draft, facts);
     latches(draft, facts);
     orders(draft, facts);
-    let phase = draft.entries.iter().find(|entry| entry.at == ["phase", "path"]);
-    let phase = phase.map(|entry| entry.value.clone());
+    let entry = draft.entries.iter().find(|entry| entry.at == ["phase", "path"]);
+    let phase = entry.map(|entry| entry.value.clone());
     for (path, values) in schema.enums.iter().filter(|(path, _)| phase != Some(json!(path))) {
         let value = json!({"path": path, "enum": values, "action": "Warn"});
         let id = format!("field-{}", kebab(last(path)));

@@ -76,7 +76,8 @@ impl<'j, 'a> Place<'j, 'a> {
 
     /// Whether it is a list of conditions.
     pub(crate) fn has_conditions(&self) -> bool {
-        self.first().is_some_and(|item| text(item, "type").and(text(item, "status")).is_some())
+        self.first()
+            .is_some_and(|item| text(item, "type").is_some() && text(item, "status").is_some())
     }
 
     fn first(&self) -> Option<&'j Json<'a>> {

@@ -62,8 +62,8 @@ fn remove_lines(draft: &mut Draft, mistakes: &Diagnostics) {
 
 /// The rules of the draft that the recording contradicts. Rules of the base convention are switched off at once.
 fn contradicted(draft: &mut Draft, fired: &BTreeMap<String, Seen>, all: u32) -> BTreeSet<String> {
-    let list = draft.entries.iter().find(|entry| entry.at.last().is_some_and(|key| key == "like"));
-    let list = list.map_or_else(|| CONDITIONS.to_owned(), |entry| entry.at[1].clone());
+    let like = draft.entries.iter().find(|entry| entry.at.last().is_some_and(|key| key == "like"));
+    let list = like.map_or_else(|| CONDITIONS.to_owned(), |entry| entry.at[1].clone());
     let mut own = BTreeSet::new();
     for (id, seen) in fired.iter().filter(|(_, seen)| seen.writes > 0) {
         let rule = short_id(id);

@@ -25,9 +25,10 @@ pub(crate) fn flow(value: &Value) -> String {
                 let first = FIRST.iter().position(|known| known == name);
                 (first.unwrap_or(FIRST.len()), LAST.iter().position(|known| known == name))
             });
-            let members = members.into_iter();
-            let members = members.map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
-            format!("{{{}}}", joined(members, ", "))
+            let pairs = members
+                .into_iter()
+                .map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
+            format!("{{{}}}", joined(pairs, ", "))
         }
         other => other.to_string(),
     }
