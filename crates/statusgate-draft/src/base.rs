@@ -144,12 +144,6 @@ impl<'a> Base<'a> {
     pub(crate) fn list(&self, path: &str) -> Option<&ConditionList> {
         self.lists().find(|list| list.path.to_string() == path)
     }
-
-    /// Whether it has a rule of this name.
-    pub(crate) fn declares(&self, rule: &str) -> bool {
-        let id = format!("{}/{rule}", self.name());
-        self.convention.as_ref().is_some_and(|convention| convention.declared.get(&id).is_some())
-    }
 }
 
 /// The rules that fire for the recording, as the validating webhook alone reports them, with the writes that they do not only

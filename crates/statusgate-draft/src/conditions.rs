@@ -217,13 +217,17 @@ impl ListMiner<'_> {
                 let support = format!("{} objects", of.seen.objects);
                 self.add(&["types", name], json!({})).support(support);
             }
-            let is_latch = LATCHES.contains(&name) && of.latch.holds();
+            let declared = self.inherited.and_then(|list| list.find(name));
+            let is_kept = !of.is_removed && declared.is_none_or(|kind| kind.removed.is_none());
+            let is_latch = LATCHES.contains(&name)
+                && of.latch.holds()
+                && declared.is_none_or(|kind| kind.reverted.is_none());
             for (key, holds, what, seen) in [
-                ("removed", !of.is_removed, "kept", of.kept),
+                ("removed", is_kept, "kept", of.kept),
                 ("reverted", is_latch, "stays True", of.latch.stays_true),
             ] {
                 let id = format!("{}-{key}", kebab(name));
-                if holds && seen.objects >= MIN_OBJECTS && !self.base.declares(&id) {
+                if holds && seen.objects >= MIN_OBJECTS {
                     let support = format!("{what} in {} objects", seen.objects);
                     let entry = self.add(&["types", name, key], "Warn").support(support);
                     entry.rule(&id, seen.objects);

@@ -115,6 +115,7 @@ pub(super) fn evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
             .or_else(|| rejected_value(lint, phase, what, evidence))
     });
     let remarks: Vec<Remark> = remarks.collect();
+    // Evidence that never holds excludes all other evidence.
     if !remarks.is_empty() {
         return remarks;
     }

@@ -26,10 +26,10 @@ pub(super) fn of_convention(policies: &PolicySet, convention: &Convention) -> Ve
     unused.into_iter().chain(unselected).chain(undeclared).chain(similar).collect()
 }
 
-/// The fields of a document whose names are compared with each other. Real documents have some hundred.
+/// How many fields of a document are compared with each other. Real documents have some hundred.
 const MAX_FIELDS: usize = 1000;
 
-/// The notes about two fields whose names differ in one letter.
+/// The notes about two fields with names that differ in one letter.
 pub(super) fn similar_fields(own: &BTreeSet<Pointer>, others: &BTreeSet<Pointer>) -> Vec<Remark> {
     let own = || own.iter().take(MAX_FIELDS);
     let similar = own().flat_map(|one| {

@@ -257,7 +257,7 @@ impl<'c> Lint<'c> {
         phase.chain(self.clauses.iter().map(Clause::question)).chain(health)
     }
 
-    /// The list whose conditions a question reads.
+    /// The list with the conditions that a question reads.
     fn list_of(&self, question: Question<'_>) -> Option<&'c ConditionList> {
         let list = question.list.or_else(|| self.convention.primary_conditions(self.stage.version));
         list.and_then(|list| self.convention.list_of_any_version(&list.path))

@@ -97,13 +97,17 @@ impl Rehearsal<'_> {
     /// The fields of a status that are not in what is read or stored of it.
     fn lost(&self, whole: &Value, left: &Value) -> Vec<Found> {
         let mut fields = Vec::new();
-        pruned("status", &whole["status"], &left["status"], &mut fields);
-        let lost = fields.into_iter().map(|field| Found {
+        match left.get("status") {
+            None if !whole["status"].is_null() => fields.push("status".to_owned()),
+            left => pruned("status", &whole["status"], left.unwrap_or_default(), &mut fields),
+        }
+        let more = if fields.len() > MAX_PRUNED { "; more fields are lost" } else { "" };
+        let lost = fields.into_iter().take(MAX_PRUNED).map(|field| Found {
             policy: self.policy.to_owned(),
             rule: PRUNED.to_owned(),
             action: Action::Warn,
             message: format!(
-                "the schema of {} does not have this field, so its value is lost",
+                "the schema of {} does not have this field, so its value is lost{more}",
                 self.defined.name
             ),
             field,
@@ -142,7 +146,7 @@ fn pruned(path: &str, stored: &Value, read: &Value, found: &mut Vec<String>) {
                 let path = format!("{path}.{name}");
                 match read.get(name) {
                     Some(read) => pruned(&path, value, read, found),
-                    None if found.len() < MAX_PRUNED => found.push(path),
+                    None if found.len() <= MAX_PRUNED => found.push(path),
                     None => {}
                 }
             }
@@ -233,6 +237,14 @@ mod tests {
             found(36, &status, &stored, None),
             ["crd/pruned status.nodes[1].zone", "crd/pruned status.old"]
         );
+        let gone = json!({"spec": {"group": "a.io", "names": {"plural": "things"}, "versions": [{"name": "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}}}]}});
+        let defined = Defined::served(&gone, 36).remove(0);
+        let rehearsal = Rehearsal { defined: &defined, policy: "p", has_subresource: true };
+        let lost = rehearsal.stored(&json!({"metadata": {"name": "x"}, "status": {"a": 1}}), None);
+        assert_eq!((&*lost[0].rule, &*lost[0].field), ("crd/pruned", "status"));
+        let free = json!({"x-kubernetes-preserve-unknown-fields": true});
+        assert_eq!(found(36, &free, &stored, None), [""; 0]);
         let many: Value = (0..40).map(|number| (format!("f{number}"), json!(1))).collect();
         assert_eq!(found(36, &status, &many, None).len(), MAX_PRUNED);
     }

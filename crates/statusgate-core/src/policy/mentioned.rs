@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cel;
+use super::cel::{self, ELEMENT};
 use crate::model::Pointer;
 use crate::source::tree::{Node, Value};
 
@@ -14,10 +14,13 @@ const TEXTS: [&str; 8] =
 pub(crate) fn pointers(document: &Node) -> BTreeSet<Pointer> {
     let mut found = BTreeSet::new();
     collect("", document, &mut found);
-    found.retain(
-        |pointer| matches!(pointer.tokens(), [root, _, ..] if root == "spec" || root == "status"),
-    );
+    found.retain(is_judged);
     found
+}
+
+/// Whether the schema of a CRD may declare the field.
+pub(super) fn is_judged(pointer: &Pointer) -> bool {
+    matches!(pointer.tokens(), [root, _, ..] if root == "spec" || root == "status")
 }
 
 fn collect(key: &str, node: &Node, found: &mut BTreeSet<Pointer>) {
@@ -28,7 +31,7 @@ fn collect(key: &str, node: &Node, found: &mut BTreeSet<Pointer>) {
         Value::List(items) => items.iter().for_each(|item| collect(key, item, found)),
         Value::String(text) if key == "expression" => {
             let members = cel::mentions(text).members.into_iter();
-            found.extend(members.filter(|path| !path.tokens().iter().any(|name| name == "0")));
+            found.extend(members.filter(|path| !path.tokens().iter().any(|name| name == ELEMENT)));
         }
         Value::String(text) => found.extend(pointer(key, text)),
         _ => {}

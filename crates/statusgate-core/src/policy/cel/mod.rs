@@ -22,6 +22,7 @@ use crate::model::Pointer;
 use super::convention::Trigger;
 use super::{Disposition, Id};
 
+pub(crate) use reads::ELEMENT;
 pub use reads::{Mentions, Part, Reads, Use};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
 

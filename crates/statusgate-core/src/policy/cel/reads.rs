@@ -81,7 +81,7 @@ impl Part {
 }
 
 /// The name of the elements of a list, and of the values of a map.
-const ELEMENT: &str = "0";
+pub(crate) const ELEMENT: &str = "0";
 
 /// What an expression names of the written and the stored object.
 #[derive(Clone, Debug, Default)]
@@ -91,11 +91,11 @@ pub struct Mentions {
     /// The constants that are equal to members, or not.
     pub constants: Vec<(Pointer, Value)>,
     /// What it takes members for.
-    pub uses: Vec<(Pointer, Use)>,
+    pub uses: BTreeSet<(Pointer, Use)>,
 }
 
 /// What an expression takes a value for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
     /// A number: it is smaller or larger than one.
     Number,
@@ -139,28 +139,6 @@ impl<'e> Search<'e> {
         if let Expr::Call(call) = &tree.expr {
             self.call(call, bound);
         }
-        if let Expr::Call(call) = &tree.expr
-            && let [one, other] = call.args.as_slice()
-        {
-            let pairs = match call.func_name.as_str() {
-                operators::EQUALS | operators::NOT_EQUALS => vec![(one, other), (other, one)],
-                operators::IN => match &other.expr {
-                    Expr::List(list) => list.elements.iter().map(|item| (one, item)).collect(),
-                    _ => {
-                        self.contained(one, other, bound);
-                        Vec::new()
-                    }
-                },
-                _ => Vec::new(),
-            };
-            for (value, constant) in pairs {
-                let Expr::Literal(constant) = &constant.expr else { continue };
-                let value = without_default(value);
-                if let Some((names, constant)) = self.names(value, bound).zip(json(constant)) {
-                    self.found.constants.push((pointer(names), constant));
-                }
-            }
-        }
         let Expr::Comprehension(comprehension) = &tree.expr else {
             return children(tree, bound, &mut |child, bound| self.visit(child, bound));
         };
@@ -172,49 +150,75 @@ impl<'e> Search<'e> {
         self.loops.pop();
     }
 
-    /// Adds a constant that is an element of a list.
-    fn contained(&mut self, constant: &'e IdedExpr, list: &'e IdedExpr, bound: &[&str]) {
-        let Expr::Literal(constant) = &constant.expr else { return };
-        let names = self.names(without_default(list), bound);
-        if let Some((names, constant)) = names.zip(json(constant)) {
-            self.found.constants.push((pointer([&names[..], &[ELEMENT]].concat()), constant));
-        }
-    }
-
-    /// Adds what a function or an operator takes its operands for.
+    /// Adds the constants that are compared, and what a function or an operator takes its operands for.
     fn call(&mut self, call: &'e CallExpr, bound: &[&str]) {
         let subject = call.target.as_deref().or_else(|| call.args.first());
-        let by_function = match call.func_name.as_str() {
+        let function = call.func_name.as_str();
+        let taken = match function {
             "size" => Some(Use::Sized),
             "startsWith" | "endsWith" | "contains" | "matches" => Some(Use::Text),
             "timestamp" => Some(Use::Time),
             _ => None,
         };
-        let pairs = match (call.func_name.as_str(), call.args.as_slice()) {
+        if let Some((value, taken)) = subject.zip(taken) {
+            self.takes(value, taken, bound);
+        }
+        let [one, other] = call.args.as_slice() else { return };
+        match (function, &other.expr) {
+            (operators::EQUALS | operators::NOT_EQUALS, _) => {
+                self.equals(one, other, None, bound);
+                self.equals(other, one, None, bound);
+            }
+            (operators::IN, Expr::List(list)) => {
+                list.elements.iter().for_each(|item| self.equals(one, item, None, bound));
+            }
+            (operators::IN, _) => self.equals(other, one, Some(ELEMENT), bound),
             (
                 operators::LESS
                 | operators::LESS_EQUALS
                 | operators::GREATER
                 | operators::GREATER_EQUALS,
-                [one, other],
-            ) => vec![(one, other), (other, one)],
-            _ => Vec::new(),
-        };
-        let compared = pairs.into_iter().filter_map(|(value, other)| match &other.expr {
-            Expr::Literal(LiteralValue::Int(_) | LiteralValue::Double(_)) => {
-                Some((value, Use::Number))
+                _,
+            ) => {
+                for (value, limit) in [(one, other), (other, one)] {
+                    match &limit.expr {
+                        Expr::Literal(LiteralValue::Int(_) | LiteralValue::Double(_)) => {
+                            self.takes(value, Use::Number, bound);
+                        }
+                        Expr::Literal(LiteralValue::String(_)) => {
+                            self.takes(value, Use::Text, bound);
+                        }
+                        _ => {}
+                    }
+                }
             }
-            Expr::Literal(LiteralValue::String(_)) => Some((value, Use::Text)),
-            _ => None,
-        });
-        for (value, taken) in subject.zip(by_function).into_iter().chain(compared) {
-            let names = self.names(without_default(value), bound);
-            self.found.uses.extend(names.map(|names| (pointer(names), taken)));
+            _ => {}
         }
+    }
+
+    /// Adds a constant that is equal to a value, or to the elements of one, or not.
+    fn equals(
+        &mut self,
+        value: &'e IdedExpr,
+        constant: &IdedExpr,
+        below: Option<&'e str>,
+        bound: &[&str],
+    ) {
+        let Expr::Literal(constant) = &constant.expr else { return };
+        if let Some((names, constant)) = self.names(value, bound).zip(json(constant)) {
+            let names = names.into_iter().chain(below).collect();
+            self.found.constants.push((pointer(names), constant));
+        }
+    }
+
+    fn takes(&mut self, value: &'e IdedExpr, taken: Use, bound: &[&str]) {
+        let names = self.names(value, bound);
+        self.found.uses.extend(names.map(|names| (pointer(names), taken)));
     }
 
     /// The names from the object to what an expression reads. `None` for anything else.
     fn names(&mut self, tree: &'e IdedExpr, bound: &[&str]) -> Option<Vec<&'e str>> {
+        let tree = without_default(tree);
         if let Some(value) = self.value_of_map(tree, bound) {
             return Some(value);
         }
@@ -230,7 +234,7 @@ impl<'e> Search<'e> {
         };
         // The variable alone may be the key of a map.
         if !names.is_empty() {
-            self.found.uses.push((pointer(list.clone()), Use::List));
+            self.found.uses.insert((pointer(list.clone()), Use::List));
         }
         Some([&list[..], &[ELEMENT], &names].concat())
     }
@@ -248,11 +252,11 @@ impl<'e> Search<'e> {
         if map != looped {
             return None;
         }
-        self.found.uses.push((pointer(map.clone()), Use::Map));
+        self.found.uses.insert((pointer(map.clone()), Use::Map));
         Some([&map[..], &[ELEMENT]].concat())
     }
 
-    /// The names to the list or map whose elements or keys a variable has.
+    /// The names to a list or map; the variable has its elements or keys.
     fn looped(&self, variable: &str, bound: &[&str]) -> Option<Vec<&'e str>> {
         let place = bound.iter().rposition(|name| *name == variable)?;
         let (_, list) = self.loops.iter().rfind(|(position, _)| *position == place)?;

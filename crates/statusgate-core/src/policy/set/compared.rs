@@ -14,7 +14,7 @@ pub(super) struct Compared<'d> {
 }
 
 impl Compared<'_> {
-    /// A member, or the elements of a list: 0.
+    /// A member, or the elements of a list ([`ELEMENT`](crate::policy::cel::ELEMENT)).
     pub(super) fn below(&self, name: &str) -> Self {
         let pointer = Pointer::from_tokens([self.pointer.tokens(), &[name.to_owned()]].concat());
         Self { pointer, ..*self }
@@ -82,19 +82,20 @@ impl Compared<'_> {
         rejected.collect()
     }
 
-    /// Reports a member of the elements of a list that every version prunes.
-    pub(super) fn exists(&self, at: At<'_>) {
+    /// Reports a member that every version prunes. Returns whether some version keeps it.
+    pub(super) fn exists(&self, at: At<'_>) -> bool {
         let pruned =
             self.defined.iter().filter_map(|version| version.schema.pruned(self.pointer.tokens()));
         let pruned: Vec<_> = pruned.collect();
-        if pruned.len() < self.defined.len() {
-            return;
-        }
-        let Some((place, names)) = pruned.first() else { return };
+        let Some((place, names)) = pruned.first().filter(|_| pruned.len() == self.defined.len())
+        else {
+            return true;
+        };
         let name = self.pointer.tokens().get(*place).map_or("", String::as_str);
         let message =
             format!("{} is not in the schema of {}", self.pointer.field(), self.defined[0].name);
         at.report_with_help(message, did_you_mean(name, names.iter().copied()));
+        false
     }
 
     /// Whether every version rejects each of these values.
@@ -169,8 +170,9 @@ impl Compared<'_> {
         let Json::Object(members) = value else { return };
         for (name, value) in members {
             let (member, at) = (self.below(name), at.key(name));
-            member.exists(at);
-            member.keeps(value, at);
+            if member.exists(at) {
+                member.keeps(value, at);
+            }
         }
     }
 

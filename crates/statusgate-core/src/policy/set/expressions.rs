@@ -1,11 +1,11 @@
 //! What rules in CEL name, compared with the schemas of the objects that they are about.
 
+use super::super::mentioned::is_judged;
 use super::compared::Compared;
 use super::pointers::check;
-use super::values::is_judged;
 use crate::model::Pointer;
 use crate::policy::Defined;
-use crate::policy::cel::{self, Use};
+use crate::policy::cel::{self, ELEMENT, Use};
 use crate::source::tree::At;
 
 pub(super) fn compare(text: &str, at: At<'_>, defined: &[&Defined]) {
@@ -14,7 +14,7 @@ pub(super) fn compare(text: &str, at: At<'_>, defined: &[&Defined]) {
     for (pointer, constant) in mentions.constants.into_iter().filter(|(of, _)| is_judged(of)) {
         // The variable of a loop is an element of a list, or the key of a map.
         let above = match pointer.tokens() {
-            [above @ .., last] if last == "0" => Some(Pointer::from_tokens(above.to_vec())),
+            [above @ .., last] if last == ELEMENT => Some(Pointer::from_tokens(above.to_vec())),
             _ => None,
         };
         let above = above.map(|pointer| Compared { pointer, defined });
@@ -22,7 +22,6 @@ pub(super) fn compare(text: &str, at: At<'_>, defined: &[&Defined]) {
             Compared { pointer, defined }.some_accepts_value(&constant, at);
         }
     }
-    let mut reported = Vec::new();
     for (pointer, taken) in mentions.uses.into_iter().filter(|(of, _)| is_judged(of)) {
         let compared = Compared { pointer, defined };
         let (types, what): (&[&str], _) = match taken {
@@ -33,13 +32,9 @@ pub(super) fn compare(text: &str, at: At<'_>, defined: &[&Defined]) {
             Use::List => (&["array"], "a list"),
             Use::Map => (&["object"], "a map"),
         };
-        if reported.contains(&compared.pointer) {
-            continue;
-        }
         if let Some(types) = compared.types_without(types) {
             let field = compared.pointer.field();
             at.report(format!("{field} is read as {what}, but its type in the schema is {types}"));
-            reported.push(compared.pointer);
         } else if taken == Use::Time {
             compared.has_times(at);
         }

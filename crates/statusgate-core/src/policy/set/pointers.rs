@@ -91,9 +91,9 @@ fn report_required(policy: &Policy, at: At<'_>, versions: &[&Defined]) {
 /// The lists that a part of a document is about.
 #[derive(Clone)]
 pub(super) struct Around {
-    /// The list whose members it names.
+    /// The list with the members that it names.
     pub(super) list: Option<Pointer>,
-    /// The list whose conditions its predicates read.
+    /// The list with the conditions that its predicates read.
     pub(super) conditions: Option<Pointer>,
 }
 
@@ -104,8 +104,8 @@ impl Around {
         let mut around = self.clone();
         around.conditions = pointer("in").or(around.conditions);
         if let Some(own) = pointer("path").filter(|_| key == "conditions") {
-            let is_map = own.tokens().last().is_some_and(|last| last == "*");
-            if !is_map && node.member("element").is_none() {
+            // For the values of a map, predicates read the conditions of the object.
+            if own.tokens().last().is_none_or(|last| last != "*") {
                 around.conditions = Some(own.clone());
             }
             around.list = Some(own);

@@ -16,6 +16,8 @@ fn mistakes_in(text: String) -> Vec<String> {
     let condition = json!({"type": "object", "properties": {
         "type": {"type": "string", "enum": ["Ready", "Synced"]}, "status": {"type": "string"},
         "reason": {"type": "string", "maxLength": 9}, "lastTransitionTime": {"type": "string", "format": "date-time"}}});
+    let mut verdict = condition.clone();
+    verdict["properties"]["type"]["enum"] = json!(["Accepted"]);
     let status = json!({"type": "object", "properties": {
         "phase": {"type": "string", "enum": ["Ready", "Failed", "Unknown"]},
         "code": {"type": "integer", "enum": [0, 1, 2]}, "ready": {"type": "boolean"},
@@ -23,7 +25,7 @@ fn mistakes_in(text: String) -> Vec<String> {
         "when": {"type": "string", "format": "date-time"}, "started": {"type": "string"}, "zones": {"type": "array", "maxItems": 3, "items": {"type": "string", "enum": ["a", "b"]}},
         "size": {"x-kubernetes-int-or-string": true},
         "box": {"type": "object", "properties": {"size": {"type": "string"}}},
-        "parents": {"type": "array", "items": {"type": "object", "required": ["name", "code"], "properties": {"name": {"type": "string"}, "type": {"type": "string"}, "status": {"type": "string"}, "code": {"type": "integer"}, "conditions": {"type": "array", "items": condition}}}},
+        "parents": {"type": "array", "items": {"type": "object", "required": ["name", "code"], "properties": {"name": {"type": "string"}, "type": {"type": "string"}, "status": {"type": "string"}, "code": {"type": "integer"}, "conditions": {"type": "array", "items": verdict}}}},
         "nodes": {"type": "object", "additionalProperties": {"type": "object", "properties": {"state": {"type": "string"}}}},
         "conditions": {"type": "array", "items": condition}}});
     let spec = json!({"type": "object", "properties": {"plan": {"type": "string", "enum": ["Small", "Large"]}}});
@@ -84,6 +86,8 @@ fn texts_in_cel_and_the_messages_of_health_are_compared_with_the_schema() {
         ),
         ("self.status.nodes.exists(n, n == 'Up')", None),
         ("self.status.count == 5 && self.status.ready == true", None),
+        ("self.status.?conditions.orValue([]).exists(c, c.type == 'Reday')", Some("\"Reday\"")),
+        ("self.status.?phase.orValue('') == 'ready'", Some("\"ready\"")),
         ("self.status.phase == 5", Some("must be of type string")),
         ("size(self.status.tier) > 2 && size(self.status.nodes) > 0", None),
         ("self.status.tier.startsWith('a') && self.status.count < 7", None),
@@ -257,6 +261,12 @@ fn each_kind_of_value_is_compared_with_the_schema() {
             "  conditions: [{path: /status/parents, element: parent, key: [name]}]\n  backfill: [{name: p, list: /status/parents, element: {type: a, status: 'True', name: a}}]\n",
             "requires \"code\" of each element",
         ),
+        // One mistake for all that is below it.
+        (
+            "  backfill: [{path: /status/box, value: {kind: {a: 1, b: {c: 2}}}}]\n",
+            "status.box.kind is not in the schema",
+        ),
+        ("  backfill: [{path: /status/bix, value: {a: 1}}]\n", "/status/bix is not in the schema"),
         ("  backfill: [{path: /status/phase, value: New}]\n", "Unsupported value: \"New\""),
         (
             "  backfill: [{path: /status/phase, value: Old, when: {deleting: true}}]\n",
@@ -283,6 +293,8 @@ fn each_kind_of_value_is_compared_with_the_schema() {
 fn each_word_of_a_predicate_is_compared_with_the_schema() {
     for (when, expected) in [
         ("condition: Ready, reason: [Down, '']", ""),
+        // It also holds without the member.
+        ("condition: Ready, severity: [Error, '']", ""),
         ("length: /status/conditions, atLeast: 1", ""),
         ("field: /status/count, atMost: 3", ""),
         ("field: /status/when, before: /status/started", ""),
@@ -325,6 +337,19 @@ fn each_word_of_a_predicate_is_compared_with_the_schema() {
         };
         assert!(is_expected, "{when}: {found:#?}");
     }
+    // The conditions of an element have types of their own, whatever an element is called.
+    let inner = |kind: &str| {
+        mistakes(&format!(
+            "  conditions: [{{path: /status/conditions}}, {{path: /status/parents/*/conditions, parentKey: [name], element: verdict, \
+             each: [{{id: e, when: {{condition: {kind}, is: 'True'}}, action: Warn, message: m}}]}}]\n"
+        ))
+    };
+    assert_eq!(inner("Accepted"), [""; 0]);
+    assert_eq!(inner("Ready").len(), 1);
+    // Without a list of conditions, nothing is known of them.
+    let none = "  conditions: [{path: /status/parents, element: parent, key: [name], each: [{id: e, action: Warn, message: m, \
+                when: {member: name, equals: {condition: Ready, member: message}}}]}]\n";
+    assert_eq!(mistakes(none).len(), 1, "{:?}", mistakes(none));
     let each = |when: &str| {
         mistakes(&format!(
             "  conditions: [{{path: /status/conditions, each: [{{id: e, when: {{{when}}}, action: Deny, message: m}}]}}]\n"

@@ -4,9 +4,11 @@
 use crate::model::Pointer;
 use crate::source::tree::{At, Node, Value};
 
+use super::super::mentioned::is_judged;
 use super::compared::{Compared, Extent, value_at};
 use super::pointers::Around;
 use crate::policy::Defined;
+use crate::policy::cel::ELEMENT;
 
 /// Compares what a mapping of a document names. `key`: under which key it is, or the list that has it.
 pub(super) fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Defined]) {
@@ -20,10 +22,8 @@ pub(super) fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Define
     if let Some(time) = list_of("since").filter(is_judged) {
         Compared { pointer: time, defined }.has_times(at.key("since"));
     }
-    if let Some(list) = &around.conditions
-        && ["condition", "oldCondition"].iter().any(|key| node.text_of(key).is_some())
-    {
-        return of_condition(at, list, defined);
+    if ["condition", "oldCondition"].iter().any(|key| node.text_of(key).is_some()) {
+        return around.conditions.iter().for_each(|list| of_condition(at, list, defined));
     }
     if key == "generation" {
         return generations(at.key("paths"), defined);
@@ -31,7 +31,8 @@ pub(super) fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Define
     if node.member("element").is_some()
         && let Some(list) = list_of("list")
     {
-        return Compared { pointer: list, defined }.element(at.key("element"));
+        let is_everywhere = node.member("when").is_none();
+        return Compared { pointer: list, defined }.element(at.key("element"), is_everywhere);
     }
     let own = ["path", "field", "oldField"].iter().find_map(|key| node.text_of(key));
     let list = list_of("list").or_else(|| around.list.clone());
@@ -62,9 +63,11 @@ pub(super) fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Define
             let is_null = matches!(node.member("value"), Some(Node { value: Value::Null, .. }));
             let nullable = node.member("nullable").map(|node| &node.value);
             let is_written = !is_null || matches!(nullable, Some(Value::Bool(true)));
-            value_at(at.key("value"))
-                .iter()
-                .for_each(|value| compared.keeps(value, at.key("value")));
+            if let Some(value) = value_at(at.key("value"))
+                && compared.declared().next().is_some()
+            {
+                compared.keeps(&value, at.key("value"));
+            }
             // A predicate may leave out the resources that reject the value.
             if node.member("when").is_none() {
                 compared.each_accepts(at.key("value"), is_written);
@@ -107,11 +110,6 @@ pub(super) fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Define
 /// Keys of a predicate that may name another member.
 const OTHERS: [&str; 5] = ["equals", "before", "atLeast", "atMost", "since"];
 
-/// Whether a schema of a CRD declares the field.
-pub(super) fn is_judged(pointer: &Pointer) -> bool {
-    matches!(pointer.tokens(), [root, _, ..] if root == "spec" || root == "status")
-}
-
 /// Compares what a predicate asks of a condition, or the member of a condition that it names.
 fn of_condition(at: At<'_>, list: &Pointer, defined: &[&Defined]) {
     let node = at.node();
@@ -119,8 +117,13 @@ fn of_condition(at: At<'_>, list: &Pointer, defined: &[&Defined]) {
     for key in ["condition", "oldCondition"].into_iter().filter(|key| node.member(key).is_some()) {
         of("type").some_accepts(at.key(key));
     }
-    for name in ["reason", "severity"].into_iter().filter(|name| node.member(name).is_some()) {
-        of(name).exists(at.key(name));
+    for name in ["reason", "severity"] {
+        let Some(wanted) = node.member(name) else { continue };
+        // The empty text also holds without the member.
+        if wanted.text() != Some("") && node.items_of(name).iter().all(|one| one.text() != Some(""))
+        {
+            of(name).exists(at.key(name));
+        }
         of(name).some_accept(at.key(name));
     }
     if let Some(name) = node.text_of("member") {
@@ -145,7 +148,7 @@ fn generations(at: At<'_>, defined: &[&Defined]) {
 pub(super) fn element(list: &Pointer, member: &str) -> Pointer {
     let mut tokens = list.tokens().to_vec();
     if tokens.last().is_none_or(|last| last != "*") {
-        tokens.push("0".to_owned());
+        tokens.push(ELEMENT.to_owned());
     }
     tokens.push(member.to_owned());
     Pointer::from_tokens(tokens)
@@ -202,18 +205,21 @@ impl Compared<'_> {
         }
     }
 
-    /// Compares the element that a default adds to this list.
-    fn element(&self, at: At<'_>) {
+    /// Compares the element that a default adds to this list. A predicate may leave out the resources that reject it.
+    fn element(&self, at: At<'_>, is_everywhere: bool) {
         let Value::Map(members) = &at.node().value else { return };
         for (key, value) in members {
             let member = Compared { pointer: element(&self.pointer, &key.name), ..*self };
-            member.exists(at.key(&key.name).name());
-            member.each_accepts(at.key(&key.name), !matches!(value.value, Value::Map(_)));
+            if self.declared().next().is_some() {
+                member.exists(at.key(&key.name).name());
+            }
+            let is_constant = !matches!(value.value, Value::Map(_));
+            member.each_accepts(at.key(&key.name), is_constant && is_everywhere);
         }
-        let items = self.below("0");
+        let items = self.below(ELEMENT);
         let missing =
             items.required().find(|(_, name)| members.iter().all(|(key, _)| key.name != *name));
-        if let Some((version, name)) = missing {
+        if let Some((version, name)) = missing.filter(|_| is_everywhere) {
             at.report_with_help(
                 format!("the schema of {version} requires \"{name}\" of each element, so this one is never added"),
                 format!("add \"{name}\""),
@@ -270,7 +276,7 @@ impl Compared<'_> {
         if let Some(Node { value: Value::Map(entries), .. }) = node.member("types") {
             let kinds = Compared { pointer: element(&self.pointer, "type"), ..*self };
             for (key, kind) in entries {
-                if !key.name.contains('*') && node.member("element").is_none() {
+                if !key.name.contains('*') {
                     kinds
                         .some_accepts_value(&key.name.as_str().into(), types.key(&key.name).name());
                 }
