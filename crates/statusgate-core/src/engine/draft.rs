@@ -7,7 +7,7 @@ use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation
 use serde_json::{Value, json};
 
 use super::unique;
-use crate::model::{Json, Object, Pointer};
+use crate::model::{Index, Json, Object, Pointer};
 
 /// The maximum number of bytes of text that defaults add to lists. A default for a member copies one text
 /// into each element: a megabyte into a thousand. An API server accepts at most 3 MiB.
@@ -38,7 +38,7 @@ impl<'s, 'a> Draft<'s, 'a> {
     pub(super) fn set(&mut self, pointer: &Pointer, value: Value) {
         let tokens = pointer.tokens();
         let mut depths = (1..tokens.len()).filter(|depth| is_null(self.at(&tokens[1..*depth])));
-        if !depths.any(|depth| is_index(&tokens[depth])) {
+        if !depths.any(|depth| Index::of(&tokens[depth]).is_some()) {
             self.set_in_maps(pointer, value);
         }
     }
@@ -145,10 +145,6 @@ impl<'s, 'a> Draft<'s, 'a> {
 }
 
 /// Whether a value is absent or null. Rules and the API server's pruning treat both alike.
-fn is_index(token: &str) -> bool {
-    token == "-1" || token.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 fn is_null(value: Option<&Json<'_>>) -> bool {
     value.is_none_or(Json::is_null)
 }

@@ -60,9 +60,6 @@ impl Word for Length {
     }
 
     fn sides(&self, _: Kind<'_>) -> Sides {
-        if self.length.may_have_index() {
-            return self.foreign();
-        }
         let at_least = |least: usize| match least {
             0 => Formula::ALWAYS,
             least => Question::Longer((*self.length).clone(), least).into(),

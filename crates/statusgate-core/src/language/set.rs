@@ -30,9 +30,6 @@ impl Word for Set {
     }
 
     fn sides(&self, _: Kind<'_>) -> Sides {
-        if self.set.may_have_index() {
-            return self.foreign();
-        }
         Sides::of(Question::Set((*self.set).clone()).into())
     }
 }

@@ -287,7 +287,7 @@ impl Word for Value {
 
     fn sides(&self, _: Kind<'_>) -> Sides {
         let pointer = |reference: &Reference| match reference {
-            Reference::Field(path) if !path.may_have_index() => Some((**path).clone()),
+            Reference::Field(path) => Some((**path).clone()),
             _ => None,
         };
         let sides = || {

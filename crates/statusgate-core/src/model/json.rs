@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::members::Members;
 use super::reader::{Reader, read};
-use super::{Pointer, same_instant};
+use super::{Index, Pointer, same_instant};
 
 /// A JSON value, borrowed from the text it was read from.
 ///
@@ -60,14 +60,13 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The value at a path of member names and list indices. The index `-1` is the last item, an
-    /// extension of RFC 6901 for lists that grow at their end.
+    /// The value at a path of member names and list indices.
     pub fn at(&self, tokens: &[String]) -> Option<&Self> {
         tokens.iter().try_fold(self, |value, token| match value {
-            Self::Array(items) => items.get(match token.as_str() {
-                "-1" => items.len().checked_sub(1)?,
-                token => token.parse().ok()?,
-            }),
+            Self::Array(items) => match Index::of(token)? {
+                Index::At(index) => items.get(index),
+                Index::Last => items.last(),
+            },
             value => value.get(token),
         })
     }
@@ -75,9 +74,9 @@ impl<'a> Json<'a> {
     /// The value at a path, to change it.
     pub(crate) fn at_mut(&mut self, tokens: &[String]) -> Option<&mut Self> {
         tokens.iter().try_fold(self, |value, token| match value {
-            Self::Array(items) => match token.as_str() {
-                "-1" => items.last_mut(),
-                token => items.get_mut(token.parse::<usize>().ok()?),
+            Self::Array(items) => match Index::of(token)? {
+                Index::At(index) => items.get_mut(index),
+                Index::Last => items.last_mut(),
             },
             Self::Object(members) => members.get_mut(token),
             _ => None,

@@ -21,7 +21,7 @@ pub use json::Json;
 pub(crate) use json::{in_status, order, same, same_number};
 pub use members::Members;
 pub use object::{Metadata, Object, ObjectError, Unread, too_many};
-pub use pointer::Pointer;
+pub use pointer::{Index, Pointer};
 pub use quote::{quote, shortened};
 pub use reader::{ReadError, Reader, read};
 pub use subject::{Operation, Resource, Subject, Writer};

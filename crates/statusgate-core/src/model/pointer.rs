@@ -35,6 +35,26 @@ pub struct Pointer {
     field: String,
 }
 
+/// The item of a list that a name in a pointer stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Index {
+    /// Counted from 0.
+    At(usize),
+    /// `-1`: the last one, an extension of RFC 6901 for lists that grow at their end.
+    Last,
+}
+
+impl Index {
+    /// `None` if this name is only a key of a map.
+    pub fn of(name: &str) -> Option<Self> {
+        match name {
+            "-1" => Some(Self::Last),
+            signed if signed.starts_with('+') => None,
+            name => name.parse().ok().map(Self::At),
+        }
+    }
+}
+
 impl Pointer {
     /// The unescaped names.
     pub fn tokens(&self) -> &[String] {
@@ -69,9 +89,9 @@ impl Pointer {
         }
     }
 
-    /// Whether a name can also be the index of a list, which other languages write differently.
+    /// Whether a name can also be the index of a list.
     pub(crate) fn may_have_index(&self) -> bool {
-        self.tokens.iter().any(|name| name.parse::<i64>().is_ok())
+        self.tokens.iter().any(|name| Index::of(name).is_some())
     }
 
     /// Whether this is a location inside `.status`.

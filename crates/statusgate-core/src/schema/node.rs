@@ -9,6 +9,7 @@ use super::number;
 use super::pattern::Pattern;
 use super::rule::Rule;
 use super::{FieldSchema, INT32_RANGES, RULES};
+use crate::model::Index;
 
 /// The deepest node that is compiled. The deepest schema in a collection of 885 definitions has 36 levels.
 const MAX_DEPTH: usize = 100;
@@ -183,8 +184,7 @@ const LIMITS: [&str; 12] = [
 
 /// An index, or its placeholder in a pointer: `*` is each element, `-1` the last.
 pub(super) fn is_index(token: &str) -> bool {
-    matches!(token, "*" | "-1")
-        || (!token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()))
+    token == "*" || Index::of(token).is_some()
 }
 
 const INT_OR_STRING: &[&str] = &["integer", "string"];

@@ -10,7 +10,7 @@ use part::{Part, Shape, add, joined};
 use super::pattern::re2;
 use super::{relation, sign};
 use statusgate_core::language::formula::{Bound, Formula, List, Question};
-use statusgate_core::model::Pointer;
+use statusgate_core::model::{Index, Pointer};
 use statusgate_core::schema::Schema;
 
 /// Whether CEL can ask this.
@@ -69,11 +69,17 @@ impl Cel<'_> {
     /// What must hold so that a field can be read, and the field.
     fn reach(&self, root: &str, names: &[String]) -> (Vec<Part>, String) {
         let (mut guards, mut at) = (Vec::new(), root.to_owned());
-        for (index, name) in names.iter().enumerate() {
+        for (depth, name) in names.iter().enumerate() {
             let is_always_there =
-                index == 0 && root == self.root && (root.is_empty() || name == "metadata");
+                depth == 0 && root == self.root && (root.is_empty() || name == "metadata");
+            if let Some(index) = Index::of(name) {
+                let (there, item) = self.item(&at, index, name);
+                guards.push(Part::test(there));
+                at = item;
+                continue;
+            }
             // Of two paths of a phase, one can be inside the other.
-            if index > 1 && names.first().is_some_and(|first| first != "metadata") {
+            if depth > 1 && names.first().is_some_and(|first| first != "metadata") {
                 let (parent, map) = (self.any(&at), self.any("{}"));
                 guards.push(Part::test(format!("type({parent}) == type({map})")));
             }
@@ -89,6 +95,20 @@ impl Cel<'_> {
             }
         }
         (guards, at)
+    }
+
+    /// Whether a list has an item, or a map the key with its name, and the item.
+    fn item(&self, at: &str, index: Index, name: &str) -> (String, String) {
+        let [list, map] = ["[]", "{}"].map(|of| self.any(of));
+        let (at, key) = (self.any(at), quoted(name));
+        let (least, position) = match index {
+            Index::At(index) => (index, index.to_string()),
+            Index::Last => (0, format!("size({at}) - 1")),
+        };
+        let in_map = format!("type({at}) == type({map}) && {key} in {at}");
+        let is_list = format!("type({at}) == type({list})");
+        let there = format!("({is_list} ? size({at}) > {least} : {in_map})");
+        (there, format!("({is_list} ? {at}[{position}] : {at}[{key}])"))
     }
 
     fn field(&self, path: &Pointer) -> (Vec<Part>, String) {

@@ -14,16 +14,22 @@ use crate::readers::program::{Clause, Complaint, Evidence, Reason};
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::language::formula::{Bound, Formula, List, Question};
 use statusgate_core::language::{Observed, Pattern, Polarity};
-use statusgate_core::model::Pointer;
+use statusgate_core::model::{Index, Pointer};
 
 /// The functions that a script may need. Each uses only those before it.
-const HELPERS: [&str; 16] = [
+const HELPERS: [&str; 17] = [
     "local function at(value, ...)
   for _, name in ipairs({...}) do
     if type(value) ~= \"table\" then return nil end
     value = value[name]
   end
   return value
+end
+",
+    "local function item(value, index, name)
+  if type(value) ~= \"table\" then return nil end
+  if #value == 0 then return value[name] end
+  return value[index or #value]
 end
 ",
     "local function written(value)
@@ -532,7 +538,20 @@ fn variable(index: usize) -> String {
 }
 
 fn at(root: &str, names: &[String]) -> String {
-    names.iter().fold(format!("at({root}"), |call, name| call + ", " + &quote(name)) + ")"
+    let Some(end) = names.iter().rposition(|name| Index::of(name).is_some()) else {
+        return names.iter().fold(format!("at({root}"), |call, name| call + ", " + &quote(name))
+            + ")";
+    };
+    let name = &names[end];
+    let index = match Index::of(name) {
+        Some(Index::At(index)) => index.saturating_add(1).to_string(),
+        _ => "nil".to_owned(),
+    };
+    let item = format!("item({}, {index}, {})", at(root, &names[..end]), quote(name));
+    match &names[end + 1..] {
+        [] => item,
+        below => at(&item, below),
+    }
 }
 
 /// The word of Argo CD for a health.

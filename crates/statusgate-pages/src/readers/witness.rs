@@ -7,7 +7,7 @@ use super::{Program, in_group, lua};
 use statusgate_core::engine::Health;
 use statusgate_core::language::Observed;
 use statusgate_core::language::formula::{Bound, Comparison, Formula, List, Question};
-use statusgate_core::model::{Object, Pointer, Resource};
+use statusgate_core::model::{Index, Object, Pointer, Resource};
 use statusgate_core::policy::convention::Convention;
 
 /// An object, and its health.
@@ -170,13 +170,26 @@ impl Draft {
     }
 }
 
+/// A rule about a later item has no witness.
+const LAST_INDEX: usize = 16;
+
 /// Sets a value and creates its parents; null keeps what is there.
 fn put<'v>(mut at: &'v mut Value, names: &[String], value: Value) -> &'v mut Value {
     for name in names {
-        if !at.is_object() {
-            *at = json!({});
-        }
-        at = &mut at[name.as_str()];
+        at = match Index::of(name) {
+            Some(index) => {
+                let index = if let Index::At(index) = index { index.min(LAST_INDEX) } else { 0 };
+                let mut items = at.as_array_mut().map(std::mem::take).unwrap_or_default();
+                items.resize(items.len().max(index + 1), json!({}));
+                *at = items.into();
+                &mut at[index]
+            }
+            None if !at.is_object() => {
+                *at = json!({});
+                &mut at[name.as_str()]
+            }
+            None => &mut at[name.as_str()],
+        };
     }
     if !value.is_null() {
         *at = value;
