@@ -103,6 +103,25 @@ fn parts_with_a_name_are_merged_with_the_inherited_part() {
 }
 
 #[test]
+fn an_heir_that_closes_its_types_keeps_the_rules_about_others_and_a_type_of_its_own_must_be_declared()
+ {
+    let heir = |rest: &str| {
+        let text = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: heir}}\nspec:\n  \
+             extends: metav1\n  conditions: [{{path: /status/conditions, otherTypes: Deny, types: {{Ready: {{}}}}}}]\n{rest}"
+        );
+        PolicySet::compile(&[Source::new("heir.yaml", text)])
+    };
+    let set = heir("").unwrap();
+    let rules = &set.conventions()["heir"].health.as_ref().unwrap().rules;
+    assert!(rules.iter().any(|rule| rule.name.as_str() == "stalled"));
+    let own = "  rules: [{id: r, when: {condition: Stalled, is: 'True'}, path: /status/x, message: m, action: Warn}]\n";
+    let mistakes = heir(own).unwrap_err();
+    assert_eq!(mistakes.list().len(), 1);
+    assert_eq!(mistakes.list()[0].message, "unknown condition type \"Stalled\"");
+}
+
+#[test]
 fn null_switches_off_a_check_that_has_a_default_action() {
     let all = ids("title: t");
     let list = |part: &str| format!("conditions: [{{path: /status/conditions, {part}}}]");

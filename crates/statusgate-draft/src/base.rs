@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use statusgate_analysis::words::short_id;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Found};
-use statusgate_core::language::{AnyWord, ConditionOf};
 use statusgate_core::policy::convention::{ConditionList, Convention};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
@@ -105,24 +103,6 @@ impl<'a> Base<'a> {
     /// Whether a rule of this name fires for the recording.
     pub(crate) fn has_fired(&self, rule: &str) -> bool {
         self.fired.contains_key(&format!("{}/{rule}", self.name()))
-    }
-
-    /// Its rules, also those of health, that ask for a condition of a type that is none of these. They cannot be inherited by
-    /// a convention that accepts no other types.
-    pub(crate) fn rules_about_others(&self, types: &[&str]) -> Vec<String> {
-        let Some(convention) = &self.convention else { return Vec::new() };
-        let health = convention.health.iter().flat_map(|health| &health.rules);
-        let health = health.filter_map(|rule| Some((rule.name.as_str(), rule.when.as_ref()?)));
-        let rules = convention.rules.iter().map(|rule| (short_id(&rule.rule), &rule.when));
-        let about_others = health.chain(rules).filter(|(_, when)| {
-            when.questions().into_iter().any(|word| {
-                let AnyWord::Condition(word) = word else { return false };
-                let (ConditionOf::Condition(name) | ConditionOf::OldCondition(name)) = &word.of;
-                let mut known = self.lists().filter_map(|list| list.find(name));
-                known.next().is_none() && !types.contains(&name.as_str())
-            })
-        });
-        about_others.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Empty without a convention.

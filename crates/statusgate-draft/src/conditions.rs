@@ -203,9 +203,6 @@ impl ListMiner<'_> {
         if is_closed {
             let others = self.add(&["otherTypes"], "Warn").support(estimate);
             others.rule("condition-type-unknown", u32::MAX);
-            for rule in self.base.rules_about_others(&names) {
-                self.draft.add(&["without", &rule], Value::Null);
-            }
         } else if !is_inherited {
             let names: Vec<String> = names.into_iter().map(shown).collect();
             let (path, names) = (self.path, listed(&names, MAX_NAMES));

@@ -55,10 +55,11 @@ impl Names {
     }
 
     /// Reports a type that no list of conditions may have, or that is similar to a declared one. Returns whether
-    /// it is another type that no list declares. An heir does not name the types of inherited parts.
+    /// it is another type that no list declares. An heir does not name the types of inherited parts: where it closes
+    /// its lists, these parts find no such condition.
     pub(crate) fn check_condition(&self, at: At<'_>, name: &str, is_own: bool) -> bool {
         let Some(types) = &self.types else { return false };
-        if types.iter().any(|known| Glob::from(known.as_str()).matches(name)) {
+        if !is_own || types.iter().any(|known| Glob::from(known.as_str()).matches(name)) {
             return false;
         }
         let known = types.iter().map(String::as_str);
@@ -67,12 +68,12 @@ impl Names {
             .filter(|meant| meant.len() > SHORT || meant.eq_ignore_ascii_case(name));
         if !self.open {
             at.unknown("condition type", name, known);
-        } else if let Some(meant) = meant.filter(|_| is_own) {
+        } else if let Some(meant) = meant {
             let message = format!("no list declares the condition type \"{name}\"");
             let help = format!("did you mean \"{meant}\"? Otherwise add it to \"types\"");
             at.report_with_help(message, help);
         } else {
-            return is_own && !types.is_empty();
+            return !types.is_empty();
         }
         false
     }
