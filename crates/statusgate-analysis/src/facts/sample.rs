@@ -153,7 +153,13 @@ pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -
     if passes(checks, &first) {
         return Some(first);
     }
-    candidates.find(|value| passes(checks, value)).or(Some(first))
+    // Of `.`, all others match.
+    let empty = json!("");
+    let fits = !patterns.is_empty()
+        && !taken.contains(&empty)
+        && passes(checks, &empty)
+        && !patterns.iter().any(|pattern| pattern.is_match(""));
+    candidates.find(|value| passes(checks, value)).or(fits.then_some(empty)).or(Some(first))
 }
 
 /// A reason that is none of `taken`: one that the type declares for this status, or an example.
