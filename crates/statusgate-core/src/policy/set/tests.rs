@@ -152,7 +152,15 @@ fn each_kind_of_value_is_compared_with_the_schema() {
             "  phase: {path: /status/phase, default: Unknown, values: [{phase: Unknown}, {phase: Up}]}\n",
             "Unsupported value: \"Up\"",
         ),
-        ("  phase: {path: /status/ready, values: [{phase: Up}]}\n", "must be of type boolean"),
+        (
+            "  phase: {path: /status/ready, default: Up, values: [{phase: Up}, {phase: Down}]}\n",
+            "a phase is a string, but its type in the schema is boolean",
+        ),
+        // The path of the list is the only mistake.
+        (
+            "  conditions: [{path: /status/conditoins, members: {reason: {required: true}}, key: [reason]}]\n",
+            "/status/conditoins is not in the schema",
+        ),
         (
             "  phase: {path: /status/tier, default: Good, values: [{phase: Good}]}\n",
             "may not be more than 3",

@@ -76,6 +76,10 @@ pub(super) fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Define
             }
         }
         "phase" => {
+            if let Some(types) = compared.types_without(&["string"]) {
+                let message = format!("a phase is a string, but its type in the schema is {types}");
+                return at.key("path").report(message);
+            }
             compared.each_accepts(at.key("default"), node.text_of("default").is_some());
             let time = node.member("transitionTime");
             let path = time.and_then(|time| time.text().or_else(|| time.text_of("path")));
