@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write as _;
+use std::thread;
 
 use serde_json::Value;
 
@@ -25,6 +26,9 @@ pub(crate) enum Outcome {
 
 /// Every two places that fit together, with changing predicates.
 pub(crate) const EVERY_PAIR: usize = usize::MAX;
+
+/// The threads of a claim about conventions: one alone needs longer than all other claims together.
+const PARTS: usize = 2;
 
 /// A part of the conventions and worlds that a claim is tried on.
 #[derive(Clone, Copy, Debug)]
@@ -131,16 +135,26 @@ pub(crate) fn for_every_convention(
     claim: fn(&Small, usize, &mut Random) -> Outcome,
 ) {
     let settings = Settings::read();
-    let (mut tally, mut random) = (Tally::default(), Random(settings.seed));
-    for sketch in settings.sketches(extent, &mut random) {
-        let Some(small) = Small::compile(&sketch) else { continue };
-        tally.conventions += 1;
-        let outcome = claim(&small, settings.of(extent.worlds), &mut random);
-        if let Some((reason, details)) = tally.count(outcome) {
-            let text = format!("{details}\n--- policy.yaml\n{}", small.text);
-            tally.broken.insert((small.sketch.name.clone(), reason), (1, text));
+    let sketches = settings.sketches(extent, &mut Random(settings.seed));
+    let part = |first: usize| {
+        let mut tally = Tally::default();
+        for (index, sketch) in sketches.iter().enumerate().skip(first).step_by(PARTS) {
+            let Some(small) = Small::compile(sketch) else { continue };
+            tally.conventions += 1;
+            let mut random = Random(settings.seed.wrapping_add(index as u64));
+            let outcome = claim(&small, settings.of(extent.worlds), &mut random);
+            if let Some((reason, details)) = tally.count(outcome) {
+                let text = format!("{details}\n--- policy.yaml\n{}", small.text);
+                tally.broken.insert((small.sketch.name.clone(), reason), (1, text));
+            }
         }
-    }
+        tally
+    };
+    let mut tally = Tally::default();
+    thread::scope(|scope| {
+        let parts = Vec::from_iter((0..PARTS).map(|first| scope.spawn(move || part(first))));
+        parts.into_iter().for_each(|part| tally.add(part.join().unwrap()));
+    });
     tally.report(name, extent, &settings);
 }
 
@@ -171,6 +185,13 @@ fn shrink(
 }
 
 impl Tally {
+    fn add(&mut self, other: Self) {
+        self.conventions += other.conventions;
+        self.judged += other.judged;
+        self.could_fail += other.could_fail;
+        self.broken.extend(other.broken);
+    }
+
     /// Counts a case. Returns why it is a counterexample, if it is one.
     fn count(&mut self, outcome: Outcome) -> Option<(&'static str, String)> {
         match outcome {
