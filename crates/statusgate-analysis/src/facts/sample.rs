@@ -159,7 +159,7 @@ pub(super) fn other(checks: &[&Check], taken: &[Value], patterns: &[&Pattern]) -
         && !taken.contains(&empty)
         && passes(checks, &empty)
         && !patterns.iter().any(|pattern| pattern.is_match(""));
-    candidates.find(|value| passes(checks, value)).or(fits.then_some(empty)).or(Some(first))
+    candidates.find(|value| passes(checks, value)).or_else(|| fits.then_some(empty)).or(Some(first))
 }
 
 /// A reason that is none of `taken`: one that the type declares for this status, or an example.

@@ -200,7 +200,7 @@ impl Trials<'_> {
     /// Whether the schemas require a member wherever a rule reads one of this name.
     fn is_required(&self, name: &str, rule: &CelRule) -> bool {
         let members = &rule.expression.mentions.members;
-        let read = members.iter().map(Pointer::tokens);
+        let read = members.keys().map(Pointer::tokens);
         let read = read.flat_map(|path| (1..=path.len()).map(|length| &path[..length]));
         let mut read = read.filter(|path| path.last().is_some_and(|last| last == name)).peekable();
         read.peek().is_some()

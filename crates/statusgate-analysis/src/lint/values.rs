@@ -102,7 +102,7 @@ fn decided(word: &word::Value, checks: &[&Check]) -> Option<String> {
 pub(super) fn constants_can_occur(policy: &Policy, rule: &CelRule) -> Vec<Remark> {
     let convention = &*policy.convention;
     let mentions = &rule.expression.mentions;
-    let of_constants = mentions.constants.iter().filter_map(|(pointer, value)| {
+    let of_constants = mentions.constants.iter().filter_map(|(pointer, value, _)| {
         let text = value.as_str().unwrap_or_default();
         if let Some(phase) = &convention.phase
             && phase.paths().any(|path| path == pointer)
@@ -130,7 +130,7 @@ pub(super) fn constants_can_occur(policy: &Policy, rule: &CelRule) -> Vec<Remark
         let (place, checks) = (format!("the member {member}"), checks_of_member(list, member));
         Named { value: value.clone(), place, checks, reasons: None }.message()
     });
-    let of_members = mentions.members.iter().filter_map(|path| {
+    let of_members = mentions.members.keys().filter_map(|path| {
         let (list, member) = list_with(convention, path)?;
         similar_member(list, member)
     });

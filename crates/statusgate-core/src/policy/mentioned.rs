@@ -30,7 +30,7 @@ fn collect(key: &str, node: &Node, found: &mut BTreeSet<Pointer>) {
         }
         Value::List(items) => items.iter().for_each(|item| collect(key, item, found)),
         Value::String(text) if key == "expression" => {
-            let members = cel::mentions(text).members.into_iter();
+            let members = cel::mentions(text).members.into_keys();
             found.extend(members.filter(|path| !path.tokens().iter().any(|name| name == ELEMENT)));
         }
         Value::String(text) => found.extend(pointer(key, text)),

@@ -116,6 +116,11 @@ impl<'p> At<'p> {
         self.problems.report_with_help(self.span, message, Some(help.into()));
     }
 
+    /// The same node, with its errors at another place.
+    pub(crate) const fn on(self, span: &'p Span) -> Self {
+        Self { span, ..self }
+    }
+
     pub(crate) fn report_at(self, span: &Span, message: impl Into<String>, help: Option<String>) {
         if *self.span != Span::NOWHERE {
             self.problems.report_with_help(span, message, help);

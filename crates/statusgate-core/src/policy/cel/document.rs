@@ -90,7 +90,7 @@ fn report(at: At<'_>, text: &str, mistakes: Vec<Mistake>) {
 /// The bytes of the document that byte `at` of a text comes from, up to the end of the word there.
 /// Known only where the document has the text as it is, plain or in quotes: folding and escapes make
 /// it another length.
-fn within(span: &Span, text: &str, at: usize) -> Option<Span> {
+pub(crate) fn within(span: &Span, text: &str, at: usize) -> Option<Span> {
     let quote = match span.bytes.len().checked_sub(text.len())? {
         0 => 0,
         2 => 1,

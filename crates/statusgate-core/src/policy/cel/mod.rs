@@ -22,8 +22,9 @@ use crate::model::Pointer;
 use super::convention::Trigger;
 use super::{Disposition, Id};
 
+pub(crate) use document::within;
 pub(crate) use reads::ELEMENT;
-pub use reads::{Mentions, Part, Reads, Use};
+pub use reads::{Mentions, Part, Place, Reads, Use};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
 
 /// The longest expression, in bytes: five times the longest rule known from CRDs in use.
@@ -93,7 +94,7 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let (reads, mentions) = (Reads::of(&tree), Mentions::of(&tree));
+    let (reads, mentions) = (Reads::of(&tree), Mentions::of(&tree, text, &places));
     let needs = rewrite::rewrite(&mut tree, text, &places)?;
     Ok(Expression { tree, needs, reads, mentions })
 }
@@ -108,7 +109,7 @@ pub(crate) fn parse(text: &str) -> Option<(IdedExpr, bool)> {
 
 /// What an expression names of the objects.
 pub(crate) fn mentions(text: &str) -> Mentions {
-    tree(text).map(|(tree, _)| Mentions::of(&tree)).unwrap_or_default()
+    tree(text).map(|(tree, places)| Mentions::of(&tree, text, &places)).unwrap_or_default()
 }
 
 fn tree(text: &str) -> Result<(IdedExpr, SourceInfo), Vec<Mistake>> {

@@ -1,10 +1,11 @@
 //! The parts of an object that an expression reads. Only these are converted to CEL values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 use serde_json::Value;
 
+use super::names::place;
 use crate::model::Pointer;
 
 /// The parts of each variable that an expression reads; `None` if it does not name the variable.
@@ -87,12 +88,15 @@ pub(crate) const ELEMENT: &str = "0";
 #[derive(Clone, Debug, Default)]
 pub struct Mentions {
     /// The names to each member that it reads, also in loops.
-    pub members: BTreeSet<Pointer>,
+    pub members: BTreeMap<Pointer, Place>,
     /// The constants that are equal to members, or not.
-    pub constants: Vec<(Pointer, Value)>,
+    pub constants: Vec<(Pointer, Value, Place)>,
     /// What it takes members for.
-    pub uses: BTreeSet<(Pointer, Use)>,
+    pub uses: BTreeMap<(Pointer, Use), Place>,
 }
+
+/// The byte of the expression where something is first, if known.
+pub type Place = Option<usize>;
 
 /// What an expression takes a value for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,16 +116,17 @@ pub enum Use {
 }
 
 impl Mentions {
-    pub(super) fn of(tree: &IdedExpr) -> Self {
-        let mut search = Search::default();
+    pub(super) fn of(tree: &IdedExpr, text: &str, places: &SourceInfo) -> Self {
+        let mut search = Search { text, places, loops: Vec::new(), found: Self::default() };
         search.visit(tree, &mut Vec::new());
         search.found
     }
 }
 
 /// The search for what an expression names.
-#[derive(Default)]
 struct Search<'e> {
+    text: &'e str,
+    places: &'e SourceInfo,
     /// The lists of the loops around an expression, each with the position of its variable.
     loops: Vec<(usize, Option<Vec<&'e str>>)>,
     found: Mentions,
@@ -132,7 +137,8 @@ impl<'e> Search<'e> {
         if let Some(names) = self.names(tree, bound).filter(|names| !names.is_empty()) {
             // The elements of a list are no members.
             if names.last() != Some(&ELEMENT) {
-                self.found.members.insert(pointer(names));
+                let place = self.place(tree, &names);
+                self.found.members.entry(pointer(names)).or_insert(place);
             }
             return;
         }
@@ -204,16 +210,30 @@ impl<'e> Search<'e> {
         below: Option<&'e str>,
         bound: &[&str],
     ) {
-        let Expr::Literal(constant) = &constant.expr else { return };
-        if let Some((names, constant)) = self.names(value, bound).zip(json(constant)) {
+        let Expr::Literal(literal) = &constant.expr else { return };
+        if let Some((names, value)) = self.names(value, bound).zip(json(literal)) {
             let names = names.into_iter().chain(below).collect();
-            self.found.constants.push((pointer(names), constant));
+            let word = value.as_str().unwrap_or_default();
+            let place = place(self.text, self.places, constant, word);
+            self.found.constants.push((pointer(names), value, place));
         }
     }
 
     fn takes(&mut self, value: &'e IdedExpr, taken: Use, bound: &[&str]) {
-        let names = self.names(value, bound);
-        self.found.uses.extend(names.map(|names| (pointer(names), taken)));
+        if let Some(names) = self.names(value, bound) {
+            self.uses(value, names, taken);
+        }
+    }
+
+    fn uses(&mut self, tree: &IdedExpr, names: Vec<&str>, taken: Use) {
+        let place = self.place(tree, &names);
+        self.found.uses.entry((pointer(names), taken)).or_insert(place);
+    }
+
+    /// Where the last name is.
+    fn place(&self, tree: &IdedExpr, names: &[&str]) -> Place {
+        let name = names.iter().rfind(|name| **name != ELEMENT)?;
+        place(self.text, self.places, without_default(tree), name)
     }
 
     /// The names from the object to what an expression reads. `None` for anything else.
@@ -234,7 +254,7 @@ impl<'e> Search<'e> {
         };
         // The variable alone may be the key of a map.
         if !names.is_empty() {
-            self.found.uses.insert((pointer(list.clone()), Use::List));
+            self.uses(tree, list.clone(), Use::List);
         }
         Some([&list[..], &[ELEMENT], &names].concat())
     }
@@ -252,7 +272,7 @@ impl<'e> Search<'e> {
         if map != looped {
             return None;
         }
-        self.found.uses.insert((pointer(map.clone()), Use::Map));
+        self.uses(tree, map.clone(), Use::Map);
         Some([&map[..], &[ELEMENT]].concat())
     }
 

@@ -5,13 +5,21 @@ use super::compared::Compared;
 use super::pointers::check;
 use crate::model::Pointer;
 use crate::policy::Defined;
-use crate::policy::cel::{self, ELEMENT, Use};
+use crate::policy::cel::{self, ELEMENT, Place, Use};
 use crate::source::tree::At;
 
 pub(super) fn compare(text: &str, at: At<'_>, defined: &[&Defined]) {
     let mentions = cel::mentions(text);
-    mentions.members.iter().for_each(|path| check(path.tokens(), at, defined));
-    for (pointer, constant) in mentions.constants.into_iter().filter(|(of, _)| is_judged(of)) {
+    let span = |place: Place| place.and_then(|place| cel::within(&at.node().span, text, place));
+    for (path, place) in mentions.members {
+        check(path.tokens(), span(place).as_ref().map_or(at, |span| at.on(span)), defined);
+    }
+    for (pointer, constant, place) in mentions.constants {
+        if !is_judged(&pointer) {
+            continue;
+        }
+        let span = span(place);
+        let at = span.as_ref().map_or(at, |span| at.on(span));
         // The variable of a loop is an element of a list, or the key of a map.
         let above = match pointer.tokens() {
             [above @ .., last] if last == ELEMENT => Some(Pointer::from_tokens(above.to_vec())),
@@ -22,7 +30,12 @@ pub(super) fn compare(text: &str, at: At<'_>, defined: &[&Defined]) {
             Compared { pointer, defined }.some_accepts_value(&constant, at);
         }
     }
-    for (pointer, taken) in mentions.uses.into_iter().filter(|(of, _)| is_judged(of)) {
+    for ((pointer, taken), place) in mentions.uses {
+        if !is_judged(&pointer) {
+            continue;
+        }
+        let span = span(place);
+        let at = span.as_ref().map_or(at, |span| at.on(span));
         let compared = Compared { pointer, defined };
         let (types, what): (&[&str], _) = match taken {
             Use::Number => (&["integer", "number"], "a number"),

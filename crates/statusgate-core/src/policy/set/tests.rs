@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::policy::{Defined, PolicySet, Source};
+use crate::policy::{Defined, Diagnostic, PolicySet, Source};
 use crate::schema::{NEWEST, Schema};
 
 /// The mistakes of a convention about one kind, without help.
@@ -13,6 +13,10 @@ fn mistakes(convention: &str) -> Vec<String> {
 }
 
 fn mistakes_in(text: String) -> Vec<String> {
+    diagnostics(text).into_iter().map(|mistake| mistake.message).collect()
+}
+
+fn diagnostics(text: String) -> Vec<Diagnostic> {
     let condition = json!({"type": "object", "properties": {
         "type": {"type": "string", "enum": ["Ready", "Synced"]}, "status": {"type": "string"},
         "reason": {"type": "string", "maxLength": 9}, "lastTransitionTime": {"type": "string", "format": "date-time"}}});
@@ -41,10 +45,7 @@ fn mistakes_in(text: String) -> Vec<String> {
     let policies = PolicySet::compile(&sources).unwrap_or_else(|error| panic!("{error}"));
     let defined = [defined];
     let found = policies.mistakes_in_pointers(&sources, &defined).into_iter();
-    found
-        .chain(policies.mistakes_in_settings(&sources, &defined))
-        .map(|mistake| mistake.message)
-        .collect()
+    found.chain(policies.mistakes_in_settings(&sources, &defined)).collect()
 }
 
 #[test]
@@ -58,15 +59,34 @@ fn what_a_schema_accepts_is_no_mistake() {
     assert_eq!(mistakes(sound), [""; 0]);
 }
 
+fn policy(expression: &str) -> String {
+    format!(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec: \
+         {{convention: metav1, resources: [{{apiGroups: [l.io], apiVersions: [v1], resources: [things]}}], \
+         rules: [{{name: r, path: /status/phase, expression: \"{expression}\", action: Warn, message: m}}]}}\n"
+    )
+}
+
+#[test]
+fn the_caret_is_at_the_wrong_word_of_an_expression() {
+    for (expression, wrong) in [
+        (
+            "has(self.status.x) && self.status.phase != 'Ready' && self.status.phose == 'Up'",
+            ["x", "phose"],
+        ),
+        ("self.status.conditions.all(c, c.type == 'Reday' || c.typo == 'a')", ["typo", "Reday"]),
+        ("self.spec.plan == 'Up' || self.status.count.startsWith('Up')", ["Up", "count"]),
+    ] {
+        let text = policy(expression);
+        let found = diagnostics(text.clone());
+        let words: Vec<&str> =
+            found.iter().map(|mistake| &text[mistake.span.bytes.clone()]).collect();
+        assert_eq!(words, wrong, "{expression}");
+    }
+}
+
 #[test]
 fn texts_in_cel_and_the_messages_of_health_are_compared_with_the_schema() {
-    let policy = |expression: &str| {
-        format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec: \
-             {{convention: metav1, resources: [{{apiGroups: [l.io], apiVersions: [v1], resources: [things]}}], \
-             rules: [{{name: r, path: /status/phase, expression: \"{expression}\", action: Warn, message: m}}]}}\n"
-        )
-    };
     let guard = "!has(self.status.phase) || ";
     for (expression, wrong) in [
         ("self.status.phase == 'Ready'", None),
