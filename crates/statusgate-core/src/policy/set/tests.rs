@@ -74,7 +74,7 @@ fn the_caret_is_at_the_wrong_word_of_an_expression() {
             "has(self.status.x) && self.status.phase != 'Ready' && self.status.phose == 'Up'",
             ["x", "phose"],
         ),
-        ("self.status.conditions.all(c, c.type == 'Reday' || c.typo == 'a')", ["typo", "Reday"]),
+        ("self.status.conditions.all(c, c.type == 'Reday' || c.typo == 'a')", ["Reday", "typo"]),
         ("self.spec.plan == 'Up' || self.status.count.startsWith('Up')", ["Up", "count"]),
     ] {
         let text = policy(expression);
