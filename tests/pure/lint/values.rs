@@ -176,6 +176,10 @@ fields: [{path: /status/tier, enum: [Small, Large]}]",
         r#"the convention names "true", but the checks of the member status reject it; did you mean "True"?"#
     );
     assert_eq!(
+        of("self.?metadata.?annotations['x.io/paused'].orValue('') != true"),
+        "metadata.annotations[x.io/paused] is a text, and true is none"
+    );
+    assert_eq!(
         each("!has(c.mesage)"),
         r#"a condition has no member "mesage"; did you mean "message"?"#
     );

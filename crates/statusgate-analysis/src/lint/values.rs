@@ -103,6 +103,9 @@ pub(super) fn constants_can_occur(policy: &Policy, rule: &CelRule) -> Vec<Remark
     let convention = &*policy.convention;
     let mentions = &rule.expression.mentions;
     let of_constants = mentions.constants.iter().filter_map(|(pointer, value, _)| {
+        if pointer.in_metadata().is_some() && !value.is_string() {
+            return Some(format!("{} is a text, and {value} is none", pointer.field()));
+        }
         let text = value.as_str().unwrap_or_default();
         if let Some(phase) = &convention.phase
             && phase.paths().any(|path| path == pointer)

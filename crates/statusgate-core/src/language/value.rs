@@ -122,6 +122,14 @@ impl Word for Value {
                     });
                 }
             }
+            for (key, bound) in [("atLeast", &self.at_least), ("atMost", &self.at_most)] {
+                if bound.is_some() {
+                    checker.at(Segment::Key(key), |checker| {
+                        let help = "use is or matches";
+                        checker.error("labels and annotations are texts, not numbers", Some(help));
+                    });
+                }
+            }
         }
         let tests_write = [self.changed, self.decreased, self.future, self.past];
         let is_old = matches!(self.reference, Reference::OldField(_) | Reference::OldMember(_));

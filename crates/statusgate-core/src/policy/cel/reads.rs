@@ -91,6 +91,8 @@ pub struct Mentions {
     pub members: BTreeMap<Pointer, Place>,
     /// The constants that are equal to members, or not.
     pub constants: Vec<(Pointer, Value, Place)>,
+    /// The members that are equal to other members, or not.
+    pub pairs: Vec<(Pointer, Pointer, Place)>,
     /// What it takes members for.
     pub uses: BTreeMap<(Pointer, Use), Place>,
 }
@@ -174,6 +176,11 @@ impl<'e> Search<'e> {
             (operators::EQUALS | operators::NOT_EQUALS, _) => {
                 self.equals(one, other, None, bound);
                 self.equals(other, one, None, bound);
+                if let Some((names, others)) = self.names(one, bound).zip(self.names(other, bound))
+                {
+                    let place = self.place(other, &others);
+                    self.found.pairs.push((pointer(names), pointer(others), place));
+                }
             }
             (operators::IN, Expr::List(list)) => {
                 list.elements.iter().for_each(|item| self.equals(one, item, None, bound));

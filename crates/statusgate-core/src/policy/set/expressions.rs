@@ -30,6 +30,13 @@ pub(super) fn compare(text: &str, at: At<'_>, defined: &[&Defined]) {
             Compared { pointer, defined }.some_accepts_value(&constant, at);
         }
     }
+    for (one, other, place) in mentions.pairs {
+        if is_judged(&one) && is_judged(&other) {
+            let [one, other] = [one, other].map(|pointer| Compared { pointer, defined });
+            let span = span(place);
+            one.has_type_of(&other, span.as_ref().map_or(at, |span| at.on(span)));
+        }
+    }
     for ((pointer, taken), place) in mentions.uses {
         if !is_judged(&pointer) {
             continue;

@@ -130,6 +130,12 @@ fn texts_in_cel_and_the_messages_of_health_are_compared_with_the_schema() {
             Some("/status/nodes/0/sate is not in"),
         ),
         ("self.spec.plan != 'Huge'", Some("\"Huge\"")),
+        ("self.status.count == self.status.code || self.spec.plan == self.status.tier", None),
+        ("self.status.size == self.status.count", None),
+        (
+            "self.spec.plan == self.status.ready",
+            Some("in the schema is boolean, and that of spec.plan is string"),
+        ),
         ("self.status.conditions.all(c, has(c.reason))", None),
         (
             "self.status.conditions.all(c, has(c.raeson))",
