@@ -7,7 +7,6 @@ use statusgate_cluster::manifests::coverage::Coverage;
 use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_cluster::registrations::{DefinitionEvent, Revision};
 use statusgate_cluster::{Cluster, ClusterError};
-use statusgate_core::model::Pointer;
 use statusgate_core::policy::{Defined, DefinedVersions, PolicySet};
 
 /// The definitions in the cluster: those that are known, and whether they are all.
@@ -50,7 +49,7 @@ impl Definitions {
 #[derive(Default)]
 pub(super) struct SelectedDefinitions {
     known: BTreeMap<String, Known>,
-    /// The policies with which they were read.
+    /// The policies with which all of them were read.
     policies: Option<Arc<PolicySet>>,
     /// Whether they differ from those in use.
     is_changed: bool,
@@ -63,13 +62,13 @@ struct Known {
     revision: Revision,
     resource: CustomResource,
     /// Its versions, with their schemas around the fields that policies set.
-    versions: Vec<(Defined, BTreeSet<Pointer>)>,
+    versions: Vec<Defined>,
 }
 
 impl Known {
-    /// Whether its schemas have the fields that these policies set.
-    fn has_fields_of(&self, policies: &PolicySet) -> bool {
-        self.versions.iter().all(|(version, fields)| version.fields(policies) == *fields)
+    /// Whether policies set the same fields as those with which it was read.
+    fn fits(&self, policies: &PolicySet, read_with: &PolicySet) -> bool {
+        self.versions.iter().all(|version| version.fields(policies) == version.fields(read_with))
     }
 }
 
@@ -84,19 +83,21 @@ impl SelectedDefinitions {
         let before = self.known.len();
         self.known.retain(|name, _| revisions.contains_key(name));
         self.is_changed |= self.known.len() != before;
-        let are_same = self.policies.as_ref().is_some_and(|used| Arc::ptr_eq(used, policies));
+        // None after a read that failed: some may be of these policies already, and some of others.
+        let read_with = self.policies.take();
         for (name, revision) in revisions {
             let known = self.known.get(&name).filter(|known| known.revision == revision);
-            if known.is_some_and(|known| are_same || known.has_fields_of(policies)) {
+            let fits = |known: &Known| {
+                let mut others = read_with.iter();
+                others.any(|other| Arc::ptr_eq(other, policies) || known.fits(policies, other))
+            };
+            if known.is_some_and(fits) {
                 continue;
             }
             let read = cluster.custom_resource(&name, |resource, text| {
                 let definition = serde_json::from_slice(text).unwrap_or_default();
                 let versions = Defined::served(&definition, cluster.minor()).into_iter();
-                let versions = versions.map(|version| {
-                    let fields = version.fields(policies);
-                    (version.around(&fields), fields)
-                });
+                let versions = versions.map(|version| version.around(&version.fields(policies)));
                 Known { revision: revision.clone(), resource, versions: versions.collect() }
             });
             match read.await? {
@@ -120,7 +121,7 @@ impl SelectedDefinitions {
     }
 
     fn versions(&self) -> impl Iterator<Item = &Defined> {
-        self.known.values().flat_map(|known| &known.versions).map(|(version, _)| version)
+        self.known.values().flat_map(|known| &known.versions)
     }
 
     /// Adds to the coverage of each policy what the schemas of its resources reject. Logs what is new.
