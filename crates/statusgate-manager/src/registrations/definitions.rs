@@ -49,8 +49,6 @@ impl Definitions {
 #[derive(Default)]
 pub(super) struct SelectedDefinitions {
     known: BTreeMap<String, Known>,
-    /// The policies with which all of them were read.
-    policies: Option<Arc<PolicySet>>,
     /// Whether they differ from those in use.
     is_changed: bool,
     /// What their schemas reject, as it was logged: policies and causes.
@@ -63,12 +61,16 @@ struct Known {
     resource: CustomResource,
     /// Its versions, with their schemas around the fields that policies set.
     versions: Vec<Defined>,
+    /// These policies.
+    policies: Arc<PolicySet>,
 }
 
 impl Known {
-    /// Whether policies set the same fields as those with which it was read.
-    fn fits(&self, policies: &PolicySet, read_with: &PolicySet) -> bool {
-        self.versions.iter().all(|version| version.fields(policies) == version.fields(read_with))
+    /// Whether policies set the same fields.
+    fn fits(&self, policies: &Arc<PolicySet>) -> bool {
+        let mut versions = self.versions.iter();
+        Arc::ptr_eq(&self.policies, policies)
+            || versions.all(|version| version.fields(policies) == version.fields(&self.policies))
     }
 }
 
@@ -83,22 +85,20 @@ impl SelectedDefinitions {
         let before = self.known.len();
         self.known.retain(|name, _| revisions.contains_key(name));
         self.is_changed |= self.known.len() != before;
-        // None after a read that failed: some may be of these policies already, and some of others.
-        let read_with = self.policies.take();
         for (name, revision) in revisions {
-            let known = self.known.get(&name).filter(|known| known.revision == revision);
-            let fits = |known: &Known| {
-                let mut others = read_with.iter();
-                others.any(|other| Arc::ptr_eq(other, policies) || known.fits(policies, other))
-            };
-            if known.is_some_and(fits) {
+            if let Some(known) = self.known.get_mut(&name)
+                && known.revision == revision
+                && known.fits(policies)
+            {
+                known.policies = Arc::clone(policies);
                 continue;
             }
             let read = cluster.custom_resource(&name, |resource, text| {
                 let definition = serde_json::from_slice(text).unwrap_or_default();
                 let versions = Defined::served(&definition, cluster.minor()).into_iter();
                 let versions = versions.map(|version| version.around(&version.fields(policies)));
-                Known { revision: revision.clone(), resource, versions: versions.collect() }
+                let (revision, policies) = (revision.clone(), Arc::clone(policies));
+                Known { revision, resource, versions: versions.collect(), policies }
             });
             match read.await? {
                 Some(known) => self.known.insert(name, known),
@@ -106,7 +106,6 @@ impl SelectedDefinitions {
             };
             self.is_changed = true;
         }
-        self.policies = Some(Arc::clone(policies));
         Ok(())
     }
 
