@@ -148,9 +148,9 @@ fn write(found: &Found, out: &mut impl Write) -> io::Result<()> {
             0 => format!("no {what}s"),
             _ => plural(count, what),
         };
-        let (name, combinations) = (&report.name, report.combinations);
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
-        writeln!(out, "{what}{name}: {found}, {noted} ({combinations} combinations)")?;
+        let (name, tried) = (&report.name, plural(report.combinations, "combination"));
+        writeln!(out, "{what}{name}: {found}, {noted} ({tried})")?;
         for remark in faults.into_iter().chain(notes) {
             kinds.insert(remark.kind);
             let color = if remark.kind.is_fault() { AnsiColor::Red } else { AnsiColor::Cyan };
