@@ -91,11 +91,7 @@ impl Compared<'_> {
         else {
             return true;
         };
-        let Some((name, above)) = self.pointer.tokens().split_last() else { return true };
-        // Where the list names its path, it is reported.
-        if *place < above.len() {
-            return false;
-        }
+        let name = self.pointer.tokens().get(*place).map_or("", String::as_str);
         let message =
             format!("{} is not in the schema of {}", self.pointer.field(), self.defined[0].name);
         at.report_with_help(message, did_you_mean(name, names.iter().copied()));

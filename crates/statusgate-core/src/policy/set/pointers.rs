@@ -118,8 +118,16 @@ impl Around {
 fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Defined]) {
     match &at.node().value {
         Value::Map(entries) => {
+            let own = around.of(key, at.node());
+            // The path of a list is the only mistake of the list.
+            if key == "conditions"
+                && let Some(list) = &own.list
+                && defined.iter().all(|of| of.schema.pruned(list.tokens()).is_some())
+            {
+                return compare("path", at.key("path"), around, defined);
+            }
             values::compare(key, at, around, defined);
-            let around = around.of(key, at.node());
+            let around = own;
             for (key, _) in entries {
                 compare(&key.name, at.key(&key.name), &around, defined);
             }

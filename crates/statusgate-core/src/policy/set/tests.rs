@@ -371,7 +371,7 @@ fn each_word_of_a_predicate_is_compared_with_the_schema() {
         };
         assert!(is_expected, "{when}: {found:#?}");
     }
-    // The conditions of an element have types of their own, whatever an element is called.
+    // The conditions of an element have types of their own, also where `element` names it.
     let inner = |kind: &str| {
         mistakes(&format!(
             "  conditions: [{{path: /status/conditions}}, {{path: /status/parents/*/conditions, parentKey: [name], element: verdict, \
