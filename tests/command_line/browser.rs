@@ -25,6 +25,9 @@ const LONG: Duration = Duration::from_secs(60);
 const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
     --disable-component-update --disable-sync --window-size=1280,900";
 
+/// Under load, Chromium sometimes exits before its driver reaches it.
+const STARTS: usize = 3;
+
 // Keys of WebDriver.
 const BACKSPACE: &str = "\u{e003}";
 const TAB: &str = "\u{e004}";
@@ -36,7 +39,7 @@ struct Browser {
     /// None for the documentation site.
     program: Option<Child>,
     driver: Child,
-    _profile: TempDir,
+    profiles: TempDir,
     page: String,
     port: u16,
     session: String,
@@ -91,19 +94,29 @@ impl Browser {
         let mut driver = driver.unwrap();
         let started = line_with(driver.stdout.take().unwrap(), "successfully on port ");
         let port = started.split_once("on port ").unwrap().1.trim_end_matches('.').parse().unwrap();
-        let profile = tempfile::tempdir().unwrap();
-        let folder = format!("--user-data-dir={}", profile.path().display());
+        let (profiles, session) = (tempfile::tempdir().unwrap(), String::new());
+        let mut browser = Self { program, driver, profiles, page, port, session };
+        let mut session = browser.new_session(0);
+        for number in 1..STARTS {
+            session = session.or_else(|_| browser.new_session(number));
+        }
+        browser.session = session.unwrap();
+        browser
+    }
+
+    /// The path of a new session. Each has a profile of its own.
+    fn new_session(&self, number: usize) -> Result<String, Value> {
+        let folder = self.profiles.path().join(number.to_string());
+        let folder = format!("--user-data-dir={}", folder.display());
         let flags: Vec<&str> = FLAGS.split_whitespace().chain([folder.as_str()]).collect();
-        let mut browser =
-            Self { program, driver, _profile: profile, page, port, session: String::new() };
         let options = json!({
             "goog:chromeOptions": {"args": flags},
             "goog:loggingPrefs": {"browser": "ALL"},
         });
-        let session =
-            browser.send("POST", "/session", &json!({"capabilities": {"alwaysMatch": options}}));
-        browser.session = format!("/session/{}", session["sessionId"].as_str().unwrap());
-        browser
+        let body = json!({"capabilities": {"alwaysMatch": options}});
+        let answer = self.try_send("POST", "/session", &body).unwrap();
+        let session = answer["value"]["sessionId"].as_str();
+        session.map(|session| format!("/session/{session}")).ok_or_else(|| answer.clone())
     }
 
     /// One command of WebDriver.

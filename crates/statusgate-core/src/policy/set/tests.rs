@@ -17,12 +17,17 @@ fn mistakes_in(text: String) -> Vec<String> {
 }
 
 fn diagnostics(text: String) -> Vec<Diagnostic> {
+    diagnostics_without("", text)
+}
+
+/// Of a schema without a member of the status.
+fn diagnostics_without(member: &str, text: String) -> Vec<Diagnostic> {
     let condition = json!({"type": "object", "properties": {
         "type": {"type": "string", "enum": ["Ready", "Synced"]}, "status": {"type": "string"},
         "reason": {"type": "string", "maxLength": 9}, "lastTransitionTime": {"type": "string", "format": "date-time"}}});
     let mut verdict = condition.clone();
     verdict["properties"]["type"]["enum"] = json!(["Accepted"]);
-    let status = json!({"type": "object", "properties": {
+    let mut status = json!({"type": "object", "properties": {
         "phase": {"type": "string", "enum": ["Ready", "Failed", "Unknown"]},
         "code": {"type": "integer", "enum": [0, 1, 2]}, "ready": {"type": "boolean"},
         "tier": {"type": "string", "maxLength": 3}, "count": {"type": "integer", "maximum": 5},
@@ -32,6 +37,7 @@ fn diagnostics(text: String) -> Vec<Diagnostic> {
         "parents": {"type": "array", "items": {"type": "object", "required": ["name", "code"], "properties": {"name": {"type": "string"}, "type": {"type": "string"}, "status": {"type": "string"}, "code": {"type": "integer"}, "conditions": {"type": "array", "items": verdict}}}},
         "nodes": {"type": "object", "additionalProperties": {"type": "object", "properties": {"state": {"type": "string"}}}},
         "conditions": {"type": "array", "items": condition}}});
+    status["properties"].as_object_mut().unwrap().remove(member);
     let spec = json!({"type": "object", "properties": {"plan": {"type": "string", "enum": ["Small", "Large"]}}});
     let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
     let defined = Defined {
@@ -157,6 +163,26 @@ fn texts_in_cel_and_the_messages_of_health_are_compared_with_the_schema() {
     assert_eq!(mistakes(&health("tier")), [""; 0]);
     let found = mistakes(&health("teir"));
     assert!(found.len() == 1 && found[0].contains("/status/teir is not in"), "{found:#?}");
+}
+
+/// What belongs to the list in the same document is left out, and nothing else.
+#[test]
+fn conditions_that_the_schema_lacks_are_one_mistake_of_each_place_that_reads_them() {
+    let head = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: c}\nspec:\n  extends: metav1\n";
+    let list = "  conditions: [{path: /status/conditions, members: {reason: {required: true}}}]\n";
+    let rule = "  rules: [{id: r, path: /status/phase, when: {condition: Ready, reason: Up}, action: Warn, message: m}]\n";
+    for (spec, words) in [
+        (list.to_owned(), &["/status/conditions"][..]),
+        (rule.to_owned(), &["Up"]),
+        (list.to_owned() + rule, &["/status/conditions", "Up"]),
+    ] {
+        let text = head.to_owned() + &spec;
+        let found = diagnostics_without("conditions", text.clone());
+        let lacks = |mistake: &Diagnostic| mistake.message.contains("is not in the schema");
+        assert!(found.iter().all(lacks), "{found:#?}");
+        let found = found.iter().map(|mistake| &text[mistake.span.bytes.clone()]);
+        assert_eq!(found.collect::<Vec<_>>(), words, "{spec}");
+    }
 }
 
 /// The webhook sets the values of a built-in convention, too.
