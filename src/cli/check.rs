@@ -278,14 +278,8 @@ impl<'d> Bench<'d> {
     fn judge(&mut self, manifest: &Manifest<'d>) -> Option<Judged> {
         let Args { user, groups, no_mutate, .. } = self.args;
         let old = self.old.of(manifest);
-        let recorded = manifest.record.and_then(Record::request);
-        let request = Request {
-            identity: manifest.identity,
-            object: manifest.text,
-            old: old.map(|old| old.text),
-            writer: writer(user, groups),
-            recorded,
-        };
+        let request = Request::of(manifest, old, writer(user, groups));
+        let (recorded, time) = (request.recorded, request.time());
         let served = self.plurals.served(manifest.identity, self.policies);
         let subject = request.subject(self.policies, served);
         let mut entry = ObjectEntry::of(manifest, self.policies, subject.as_ref());
@@ -303,7 +297,6 @@ impl<'d> Bench<'d> {
                 return Some(Judged { entry, findings: vec![], patch: vec![] });
             }
         };
-        let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
         let now = self.args.now.given().or(time).unwrap_or(self.now);
         // A recorded write is judged also without one.
         let has_status = recorded.is_some() || !subject.has_no_status();
@@ -333,10 +326,9 @@ impl<'d> Bench<'d> {
 
     /// A status write without its object.
     fn unjudged(&self, reference: &Manifest<'_>) -> Option<Judged> {
-        let recorded = reference.record.and_then(Record::request);
-        let (identity, writer) = (reference.identity, Writer::default());
-        let request = Request { identity, object: "{}", old: None, writer, recorded };
-        let served = self.plurals.served(identity, self.policies);
+        let request = Request { object: "{}", ..Request::of(reference, None, Writer::default()) };
+        let recorded = request.recorded;
+        let served = self.plurals.served(reference.identity, self.policies);
         let subject = request.subject(self.policies, served);
         let mut entry = ObjectEntry::of(reference, self.policies, subject.as_ref());
         if !entry.policies.is_empty() {

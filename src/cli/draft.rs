@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 
 use super::input::Input;
-use super::plurals::{Plurals, read_definitions};
+use super::plurals::{Plurals, read_schemas};
 use super::report::plural;
 use super::{Outcome, explain, print, say};
 use statusgate_core::policy::PolicySet;
+use statusgate_core::schema::{NEWEST, Schema};
 use statusgate_core::source::{Manifests, one_line};
-use statusgate_draft::{Against, Draft, Recording, StatusSchema};
+use statusgate_draft::{Against, Draft, Recording};
 use statusgate_server::files;
 
 /// The arguments of `draft`.
@@ -61,11 +62,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
             bail!("{}", explain::unknown(name, known.conventions().keys().map(String::as_str)));
         }
     }
-    let definitions = read_definitions(&args.crds, args.input.recursive, |resource, text| {
-        (resource, text.to_owned())
-    })?;
-    let resources = definitions.iter().map(|(resource, _)| resource.clone());
-    let plurals = Plurals::of(resources.collect());
+    let (resources, defined) = read_schemas(&args.crds, args.input.recursive, NEWEST)?;
+    let plurals = Plurals::of(resources);
     let (files, unread) = args.input.open(None)?;
     let mut manifests = Manifests::read(&files);
     manifests.take_others();
@@ -89,12 +87,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         args.against.as_deref().map(|convention| Against { convention, sources: &sources });
     let mut drafts = Vec::with_capacity(recordings.len());
     for recording in &recordings {
-        let name = recording.name();
-        let definition = definitions.iter().find(|(defined, _)| defined.name() == name);
-        let version = recording.versions.last().map(String::as_str).unwrap_or_default();
+        let Recording { group, plural, versions, .. } = recording;
+        let mut known = defined.iter().filter(|of| of.group == *group && of.plural == *plural);
+        let of_version = known.clone().find(|of| versions.last() == Some(&of.version));
         let schema =
-            definition.map(|(_, text)| StatusSchema::read(text, version)).unwrap_or_default();
-        drafts.push((name, statusgate_draft::draft(recording, &schema, against)?));
+            of_version.or_else(|| known.next()).map_or_else(Schema::free, |of| of.schema.clone());
+        drafts.push((recording.name(), statusgate_draft::draft(recording, &schema, against)?));
     }
     let outcome = match &args.out {
         Some(folder) => write(folder, &drafts)?,

@@ -228,11 +228,9 @@ impl<'p> Record<'p> {
         now: i64,
         fork: Fork,
     ) -> Result<Self, serde_json::Error> {
-        let (identity, object, writer) = (manifest.identity, manifest.text, Writer::default());
-        let recorded = manifest.record.and_then(source::Record::request);
-        let tree = tree(object, identity)?;
-        let request = Request { identity, object, old: None, writer, recorded };
-        let subject = request.subject(policies, plurals.served(identity, policies));
+        let tree = tree(manifest.text, manifest.identity)?;
+        let request = Request::of(manifest, None, Writer::default());
+        let subject = request.subject(policies, plurals.served(manifest.identity, policies));
         let entry = ObjectEntry::of(manifest, policies, subject.as_ref());
         // Invalid metadata: no policy can judge the object, and kstatus reports an error.
         let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now, fork);

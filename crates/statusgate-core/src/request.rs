@@ -1,9 +1,11 @@
 //! The request for which a manifest is judged.
 
+use jiff::Timestamp;
+
 use crate::language::plural_of_kind;
 use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
 use crate::policy::PolicySet;
-use crate::source::{Identity, Members, RecordedRequest, kind_of, reason};
+use crate::source::{Identity, Manifest, Members, Record, RecordedRequest, kind_of, reason};
 
 /// A write of a manifest.
 #[derive(Clone, Debug)]
@@ -97,6 +99,22 @@ impl Unfit {
 }
 
 impl<'a> Request<'a> {
+    /// The write of a manifest, with the stored one.
+    pub fn of(manifest: &Manifest<'a>, old: Option<Manifest<'a>>, writer: Writer<'a>) -> Self {
+        Self {
+            identity: manifest.identity,
+            object: manifest.text,
+            old: old.map(|old| old.text),
+            writer,
+            recorded: manifest.record.and_then(Record::request),
+        }
+    }
+
+    /// The time of the write, if it was recorded.
+    pub fn time(&self) -> Option<Timestamp> {
+        self.recorded?.time.as_deref()?.parse().ok()
+    }
+
     /// The subject of the judgement.
     ///
     /// The write uses the `status` subresource, unless the CRD has none. Without a CRD, the policies

@@ -83,11 +83,10 @@ impl<'a> Base<'a> {
                 .collect();
             gaps.extend(about(&unknown, MAX_NAMES, "types that it does not know"));
             for (name, of) in types {
-                let Some(known) = list.find(name).and_then(|of| of.reasons.as_ref()) else {
-                    continue;
-                };
+                let known = list.find(name).and_then(|of| of.reasons.as_ref());
                 let reasons = of.reasons.iter().map(|(reason, _)| reason);
-                let unknown = reasons.filter(|reason| known.statuses(reason).next().is_none());
+                let unknown = reasons
+                    .filter(|reason| known.is_some_and(|of| of.statuses(reason).next().is_none()));
                 let unknown: Vec<String> = unknown.map(shown).collect();
                 let what = format!("reasons of {} that it does not know", shown(name));
                 gaps.extend(about(&unknown, MAX_NAMES, &what));
@@ -98,11 +97,6 @@ impl<'a> Base<'a> {
         let silent: Vec<String> = ids.filter(|id| !self.fired.contains_key(id)).collect();
         gaps.extend(about(&silent, MAX_NAMES, "rules that never fired"));
         draft.questions.splice(..0, gaps);
-    }
-
-    /// Whether a rule of this name fires for the recording.
-    pub(crate) fn has_fired(&self, rule: &str) -> bool {
-        self.fired.contains_key(&format!("{}/{rule}", self.name()))
     }
 
     /// Empty without a convention.
@@ -135,7 +129,7 @@ pub(crate) fn judge(
 ) -> BTreeMap<String, Seen> {
     let mut fired: BTreeMap<String, Seen> = BTreeMap::new();
     for write in &recording.writes {
-        let time = write.time().unwrap_or(Timestamp::MAX);
+        let time = write.request.time().unwrap_or(Timestamp::MAX);
         let subject = recording.subject(write, policies);
         let review =
             subject.and_then(|subject| engine::review(policies, subject, false, time).ok());

@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use statusgate_core::policy::convention::ConditionList;
 use statusgate_core::policy::kebab;
+use statusgate_core::schema::Schema;
 
-use super::base::Base;
 use super::document::{Draft, Entry};
 use super::lists::{ListFacts, MOVING, STATUSES, TypeFacts};
-use super::schema::StatusSchema;
+use super::schema;
 use super::tally::Seen;
-use super::text::{about, listed, shown};
+use super::text::{about, shown};
 use super::{CLOSED_OBJECTS, MIN_EXPECTED, MIN_OBJECTS};
-
-/// The writes that may contradict a rule of the base convention, of a hundred: then it only audits.
-const TOLERATED_PERCENT: u32 = 2;
 
 /// The objects from which on a single contradiction is a question.
 const NEAR_RULE: u32 = 20;
@@ -31,10 +28,9 @@ const LATCHES: [&str; 6] =
 pub(crate) struct ListMiner<'m> {
     pub(crate) path: &'m str,
     pub(crate) facts: &'m ListFacts,
-    pub(crate) base: &'m Base<'m>,
     /// The list at this path in the base convention.
     pub(crate) inherited: Option<&'m ConditionList>,
-    pub(crate) schema: &'m StatusSchema,
+    pub(crate) schema: &'m Schema,
     /// Whether the list is the first one, which predicates and people read.
     pub(crate) is_main: bool,
     pub(crate) draft: &'m mut Draft,
@@ -93,7 +89,8 @@ impl ListMiner<'_> {
             let id = format!("condition-{}", kebab(name));
             self.add(&["members", name], check).support(support).rule(&id, member.seen.objects);
         }
-        if let Some(keys) = self.schema.keys.get(self.path).filter(|keys| **keys != ["type"]) {
+        let keys = schema::keys(self.schema, self.path).unwrap_or_default();
+        if keys.iter().any(|key| **key != *"type") {
             let key = self.add(&["key"], json!(keys)).support("the CRD");
             key.rule("condition-duplicate", facts.lists.objects);
         }
@@ -109,59 +106,36 @@ impl ListMiner<'_> {
         let old_must = inherited.map(|times| times.must_move_on.to_vec()).unwrap_or_default();
         let old_may = inherited.map(|times| times.may_move_on.to_vec()).unwrap_or_default();
         let (mut must, mut may) = (old_must.clone(), old_may.clone());
-        let (mut kept, mut moving) = (0, 0);
         for (name, moves) in MOVING.map(str::to_owned).into_iter().zip(&facts.moves) {
-            let is_known = must.contains(&name);
-            if is_known && !is_tolerated(moves.kept.writes, moves.moved) {
+            if moves.kept.writes > 0 {
                 must.retain(|known| *known != name);
-            } else if is_known {
-                kept += moves.kept.writes;
-            } else if moves.kept.writes == 0 && moves.moved.objects >= MIN_OBJECTS {
+            } else if moves.moved.objects >= MIN_OBJECTS && !must.contains(&name) {
                 must.push(name.clone());
             }
             if moves.moved.writes > 0 && !may.contains(&name) {
                 may.push(name);
             }
-            moving += moves.moved.writes;
         }
         if inherited.is_none() {
             self.add(&["transitionTime", "member"], "lastTransitionTime");
         }
         if must != old_must {
-            let support = format!("moved in {moving} changes");
+            let moves = facts.moves.iter().map(|moves| moves.moved.writes).sum::<u32>();
+            let support = format!("moved in {moves} changes");
             let moved = self.add(&["transitionTime", "mustMoveOn"], must).support(support);
             moved.rule("transition-time-kept", u32::MAX);
         }
         // A time that moves without a change moves for any reason.
-        let unchanged = facts.unchanged.moved.writes;
-        if may != old_may && is_tolerated(unchanged, facts.transitions) {
+        if may != old_may && facts.unchanged.moved.writes == 0 {
             let moved = self.add(&["transitionTime", "mayMoveOn"], may);
             moved.rule("transition-time-moved", u32::MAX);
         }
-        // Rules that some writes contradict.
-        let counts = [("kept", kept), ("moved", unchanged), ("backwards", facts.backwards.writes)];
-        for (key, against) in counts.into_iter().filter(|(_, against)| *against > 0) {
-            let is_tolerated = is_tolerated(against, facts.transitions);
-            let action = if is_tolerated { "Audit".into() } else { Value::Null };
-            let support = format!("{key} in {against} of {} writes", facts.transitions.writes);
-            self.add(&["transitionTime", key], action).support(support);
-        }
     }
 
-    /// Statuses that always have a reason, or never, with the types that are exceptions. Nothing, if the base convention
-    /// requires a reason.
+    /// Statuses that always have a reason, or never, with the types that are exceptions.
     fn reasons_by_status(&mut self) {
         let facts = self.facts;
-        let checks = self.inherited.map(|list| list.checks("reason")).unwrap_or_default();
-        let is_required =
-            !self.base.has_fired("condition-reason") && checks.iter().any(|check| check.required);
-        let [without, with] = [false, true].map(|with_reason| {
-            let mut types = facts.types.iter();
-            types.any(|(_, of)| (0..3).any(|status| of.occurs(status, with_reason)))
-        });
-        if !with || (is_required && !without) {
-            return;
-        }
+        let with_reason = facts.members.get("reason").map_or(0, |member| member.seen.writes);
         for (index, status) in STATUSES.into_iter().enumerate() {
             let of_status = facts.types.iter().filter(|(_, of)| of.statuses[index].writes > 0);
             let most = of_status.clone().map(|(_, of)| of.statuses[index].objects).max();
@@ -169,7 +143,9 @@ impl ListMiner<'_> {
             for (is_always, what) in [(true, "no-reason"), (false, "reason")] {
                 let (exceptions, others): (Vec<_>, Vec<_>) =
                     of_status.clone().partition(|(_, of)| of.occurs(index, !is_always));
-                if objects < MIN_OBJECTS || exceptions.len() >= others.len() {
+                // If all have one, or none, the member says so.
+                let is_mixed = 0 < with_reason && with_reason < facts.elements;
+                if !is_mixed || objects < MIN_OBJECTS || exceptions.len() >= others.len() {
                     continue;
                 }
                 let mut when = vec![
@@ -177,10 +153,8 @@ impl ListMiner<'_> {
                     json!({"member": "reason", "set": !is_always}),
                 ];
                 let names: Vec<&str> = exceptions.iter().map(|(name, _)| *name).collect();
-                match names[..] {
-                    [] => {}
-                    [name] => when.push(json!({"not": {"member": "type", "is": name}})),
-                    _ => when.push(json!({"not": {"member": "type", "is": names}})),
+                if !names.is_empty() {
+                    when.push(json!({"not": {"member": "type", "is": names}}));
                 }
                 let id = format!("{}-with-{what}", status.to_ascii_lowercase());
                 let how = if is_always { "always" } else { "never" };
@@ -195,7 +169,6 @@ impl ListMiner<'_> {
     fn types(&mut self) {
         let facts = self.facts;
         let types = facts.types_by_objects();
-        let names: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
         let once = types.iter().filter(|(_, of)| of.seen.objects == 1).count();
         let (is_settled, estimate) = facts.types.closing("types", facts.lists.objects, once);
         let is_inherited = self.inherited.is_some_and(|list| list.other_types.is_some());
@@ -204,10 +177,9 @@ impl ListMiner<'_> {
             let others = self.add(&["otherTypes"], "Warn").support(estimate);
             others.rule("condition-type-unknown", u32::MAX);
         } else if !is_inherited {
-            let names: Vec<String> = names.into_iter().map(shown).collect();
-            let (path, names) = (self.path, listed(&names, MAX_NAMES));
-            let question = format!("may {path} have other types than {names}? {estimate}");
-            self.draft.questions.push(question);
+            let names: Vec<String> = types.iter().map(|(name, _)| shown(name)).collect();
+            let question = format!("may {} have other types? {estimate}; seen", self.path);
+            self.draft.questions.extend(about(&names, MAX_NAMES, &question));
         }
         for (name, of) in types {
             if is_closed {
@@ -325,8 +297,4 @@ fn total(row: &[Seen; 3]) -> u32 {
 fn only(row: &[Seen; 3]) -> Option<usize> {
     let mut seen = (0..3).filter(|index| row[*index].objects > 0);
     seen.next().filter(|_| seen.next().is_none())
-}
-
-fn is_tolerated(against: u32, all: Seen) -> bool {
-    against * 100 <= (all.writes + against) * TOLERATED_PERCENT
 }

@@ -145,18 +145,21 @@ impl Draft {
              apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: {name}}}\nspec:"
         ));
         block(&mut lines, &self.entries.iter().collect::<Vec<_>>(), 0);
-        lines.extend(plain(&format!(
+        let mut end = format!(
             "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec:\n  convention: {name}\n  \
-             enforcement: Warn\n  resources:\n    - {}",
+             enforcement: Warn\n  resources:\n    - {}\n",
             flow(&self.resources)
-        )));
+        );
         if self.left_out > 0 {
-            lines.extend(plain(&format!("# {} weaker rules were left out.", self.left_out)));
+            end += &format!("# {} weaker rules were left out.\n", self.left_out);
         }
         if !self.questions.is_empty() {
-            let questions = self.questions.join("\n# - ");
-            lines.extend(plain(&format!("# Questions to you (comments only):\n# - {questions}")));
+            end += &format!(
+                "# Questions to you (comments only):\n# - {}",
+                self.questions.join("\n# - ")
+            );
         }
+        lines.extend(plain(&end));
         lines
     }
 }
@@ -183,16 +186,15 @@ fn block(lines: &mut Vec<Line>, entries: &[&Entry], depth: usize) {
             continue;
         }
         let mut value = value(&group, depth + 1);
-        if parent == "values" {
-            value["phase"] = key.into();
-        } else if key == "without" && depth == 0 {
+        if key == "without" && depth == 0 {
             value = groups(&group, 1).into_iter().map(|(name, _)| name).collect();
         }
         let start = if is_item { "- ".to_owned() } else { format!("{}: ", scalar(key)) };
         let mut text = format!("{indent}{start}{}", flow(&value));
-        let supports = group.iter().map(|entry| &entry.support);
-        for (index, support) in supports.filter(|support| !support.is_empty()).enumerate() {
-            text += &format!("{}{support}", if index == 0 { "  # " } else { "; " });
+        let supports = group.iter().map(|entry| entry.support.as_str());
+        let supports: Vec<&str> = supports.filter(|support| !support.is_empty()).collect();
+        if !supports.is_empty() {
+            text += &format!("  # {}", supports.join("; "));
         }
         lines.push(Line { text, at: at.to_vec() });
     }

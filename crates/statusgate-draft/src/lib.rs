@@ -35,11 +35,11 @@ mod text;
 
 pub use document::Draft;
 pub use recording::{MAX_WRITES, MAX_WRITES_OF_OBJECT, Recording};
-pub use schema::StatusSchema;
 
 use base::Base;
 use facts::Facts;
 use statusgate_core::policy::{Diagnostics, Source};
+use statusgate_core::schema::Schema;
 
 /// The objects that a rule needs.
 pub const MIN_OBJECTS: u32 = 5;
@@ -73,7 +73,7 @@ pub struct Against<'a> {
 /// Mistakes in the documents of the existing convention, or an unknown name.
 pub fn draft(
     recording: &Recording<'_>,
-    schema: &StatusSchema,
+    schema: &Schema,
     against: Option<Against<'_>>,
 ) -> Result<Draft, Diagnostics> {
     let facts = Facts::of(recording);

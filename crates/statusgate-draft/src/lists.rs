@@ -27,7 +27,6 @@ pub(crate) struct ListFacts {
     /// Of a change of each member of [`MOVING`], and of a write that changes none of them.
     pub(crate) moves: [MoveFacts; 4],
     pub(crate) unchanged: MoveFacts,
-    pub(crate) backwards: Seen,
     pub(crate) transitions: Seen,
     /// The scalar members of the elements of the outer list, with how many have them.
     pub(crate) parent_members: Table<Seen>,
@@ -136,14 +135,11 @@ impl ListFacts {
         let times = [old, new].map(|item| text(item, "lastTransitionTime"));
         let [Some(before), Some(after)] = times else { return };
         self.transitions.see(write.object);
-        if parse_rfc3339(after) < parse_rfc3339(before) {
-            self.backwards.see(write.object);
-        }
         let changed = MOVING.iter().position(|name| {
             text(old, name).unwrap_or_default() != text(new, name).unwrap_or_default()
         });
         let facts = changed.map_or(&mut self.unchanged, |index| &mut self.moves[index]);
-        let known = write.time().zip(parse_rfc3339(before));
+        let known = write.request.time().zip(parse_rfc3339(before));
         if !same_instant(before, after) {
             facts.moved.see(write.object);
         } else if known.is_some_and(|(now, before)| is_before_write(before, now.as_second())) {

@@ -1,15 +1,17 @@
 //! Which facts become rules, and which become questions.
 
+use indexmap::IndexMap;
 use serde_json::{Value, json};
 use statusgate_core::policy::kebab;
+use statusgate_core::schema::Schema;
 
 use super::base::Base;
 use super::conditions::ListMiner;
 use super::document::{Draft, Entry};
 use super::facts::Facts;
 use super::pairs::{Implication, Kind};
-use super::schema::StatusSchema;
-use super::text::{about, is_phase, joined, last, shown};
+use super::schema;
+use super::text::{about, is_phase, last, shown};
 use super::{CONDITIONS, MIN_OBJECTS};
 
 /// What one value implies at most; the rest is weaker.
@@ -18,7 +20,7 @@ const MAX_IMPLIED: usize = 6;
 /// The changes of a phase in a question.
 const MAX_MOVES: usize = 12;
 
-pub(crate) fn mine(draft: &mut Draft, facts: &Facts, schema: &StatusSchema, base: &Base<'_>) {
+pub(crate) fn mine(draft: &mut Draft, facts: &Facts, schema: &Schema, base: &Base<'_>) {
     let mut lists: Vec<_> = facts.lists.iter().collect();
     lists.sort_by_key(|(path, _)| path.matches('/').count());
     for (index, (path, list)) in lists.into_iter().enumerate() {
@@ -26,23 +28,24 @@ pub(crate) fn mine(draft: &mut Draft, facts: &Facts, schema: &StatusSchema, base
         if is_main && inherited.is_none() && !base.name().is_empty() {
             draft.add(&["conditions", path, "like"], base.name());
         }
-        ListMiner { path, facts: list, base, inherited, schema, is_main, draft }.mine();
+        ListMiner { path, facts: list, inherited, schema, is_main, draft }.mine();
     }
     histories(draft, facts);
+    let (required, enums) = schema::fields(schema);
     if !base.has_phase() {
-        phase(draft, facts, schema);
+        phase(draft, facts, &enums);
     }
     summaries(draft, facts);
     latches(draft, facts);
     orders(draft, facts);
     let entry = draft.entries.iter().find(|entry| entry.at == ["phase", "path"]);
     let phase = entry.map(|entry| entry.value.clone());
-    for (path, values) in schema.enums.iter().filter(|(path, _)| phase != Some(json!(path))) {
+    for (path, values) in enums.iter().filter(|(path, _)| phase != Some(json!(path))) {
         let value = json!({"path": path, "enum": values, "action": "Warn"});
         let id = format!("field-{}", kebab(last(path)));
         draft.add(&["fields", path], value).support("the CRD").rule(&id, 1);
     }
-    for path in &schema.required {
+    for path in &required {
         let id = format!("{}-required", kebab(last(path)));
         let value = json!({"path": path, "required": true, "action": "Warn", "id": id});
         draft.add(&["fields", &id], value).support("the CRD").rule(&id, 1);
@@ -62,55 +65,43 @@ fn histories(draft: &mut Draft, facts: &Facts) {
             ("maxItems", json!(of.longest), &support),
             ("tooLong", json!("Warn"), ""),
         ] {
-            draft
-                .add(&["conditions", path, key], value)
-                .support(support)
-                .rule("history-rewritten", grown)
-                .rule("conditions-length", grown);
+            let entry = draft.add(&["conditions", path, key], value).support(support);
+            entry.rule("history-rewritten", grown).rule("conditions-length", grown);
         }
     }
 }
 
-fn phase(draft: &mut Draft, facts: &Facts, schema: &StatusSchema) {
+fn phase(draft: &mut Draft, facts: &Facts, enums: &IndexMap<String, Vec<&str>>) {
     let fields = facts.fields.iter().filter(|(path, of)| is_phase(path) && of.has_phases());
     let best = fields.min_by_key(|(path, _)| {
         let name = last(path).to_ascii_lowercase();
         (path.matches('/').count(), name != "phase", name != "state")
     });
     let Some((path, of)) = best else { return };
-    let declared = schema.enums.get(path);
+    let declared = enums.get(path);
     let once = of.texts.iter().filter(|(_, seen)| seen.objects == 1).count();
     let (is_settled, estimate) = of.texts.closing("values", of.seen.objects, once);
     // A failure is rare: a value of two objects shows that there may be others.
     let is_common = of.texts.iter().all(|(_, seen)| seen.objects > 2);
     let is_closed = declared.is_some() || (is_settled && is_common);
     let mut values: Vec<&str> = of.texts.iter().map(|(name, _)| name).collect();
-    let others = declared.into_iter().flatten().map(String::as_str);
+    let others = declared.into_iter().flatten().copied();
     values.extend(others.filter(|value| of.texts.get(value).is_none()));
     if is_closed {
         let support = declared.map_or(estimate, |_| "the CRD".to_owned());
         draft.add(&["phase", "path"], path).support(support);
     } else {
-        let names = joined(values.iter().map(|value| shown(value)), ", ");
-        let question = format!("may {path} have other values than {names}? {estimate}");
-        draft.questions.push(question);
+        let names: Vec<String> = values.iter().map(|value| shown(value)).collect();
+        let question = format!("may {path} have other values? {estimate}; seen");
+        draft.questions.extend(about(&names, MAX_MOVES, &question));
     }
     let variable = (Kind::Phase, path.to_owned());
-    let mut all: Vec<(&str, Vec<Implication<'_>>)> = values
-        .into_iter()
-        .map(|value| (value, facts.pairs.implications(&variable, value)))
-        .collect();
-    // Some phase must be admissible in every state.
-    if is_closed && all.iter().all(|(_, found)| !found.is_empty()) {
-        let weakest = all
-            .iter_mut()
-            .min_by_key(|(_, found)| found.iter().map(|one| one.objects).sum::<u32>());
-        weakest.into_iter().for_each(|(_, found)| found.clear());
-    }
-    for (value, mut found) in all {
+    for value in values {
+        let mut found = facts.pairs.implications(&variable, value);
         if is_closed {
             let seen = of.texts.get(value).map_or(0, |seen| seen.objects);
-            draft.add(&["phase", "values", value], json!({})).support(format!("{seen} objects"));
+            let entry = draft.add(&["phase", "values", value], json!({"phase": value}));
+            entry.support(format!("{seen} objects"));
         }
         found.truncate(MAX_IMPLIED);
         let Some(first) = found.first() else { continue };
@@ -132,7 +123,7 @@ fn phase(draft: &mut Draft, facts: &Facts, schema: &StatusSchema) {
 }
 
 fn summaries(draft: &mut Draft, facts: &Facts) {
-    for variable in facts.pairs.summaries() {
+    for variable in facts.pairs.variables.iter().filter(|of| of.0 == Kind::Condition) {
         let mut found = facts.pairs.implications(variable, "True");
         found.retain(|one| one.other.0 == Kind::Condition);
         found.truncate(MAX_IMPLIED);
@@ -190,7 +181,7 @@ impl Entry {
             format!("{}: {objects} objects, {expected:.0} expected otherwise", shown(&other.1))
         });
         self.is_main = true;
-        self.support(joined(parts, "; "))
+        self.support(parts.collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Implication<'p> {
 /// The counts of pairs, by the indices of variables and values in `names`.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
-    variables: IndexSet<Variable>,
+    pub(crate) variables: IndexSet<Variable>,
     values: IndexSet<String>,
     counts: HashMap<[usize; 4], Seen>,
 }
@@ -106,11 +106,6 @@ impl Pairs {
             other.expected.total_cmp(&one.expected).then_with(|| one.other.cmp(other.other))
         });
         found
-    }
-
-    /// The conditions that may summarize others.
-    pub(crate) fn summaries(&self) -> impl Iterator<Item = &Variable> {
-        self.variables.iter().filter(|of| of.0 == Kind::Condition && leads(of))
     }
 
     fn implication(&self, (one, a): (usize, usize), other: usize) -> Option<Implication<'_>> {

@@ -74,8 +74,7 @@ fn contradicted(draft: &mut Draft, fired: &BTreeMap<String, Seen>, all: u32) -> 
         let at: &[&str] = match rule {
             // Without the rules about the shape, nothing could be read.
             "status" | "condition-shape" => &[],
-            "generation-ahead" => &["generation", "ahead"],
-            "generation-decreased" => &["generation", "decreased"],
+            "generation-ahead" | "generation-decreased" => &["generation"],
             "condition-member-unknown" => &["conditions", &list, "otherMembers"],
             "condition-misspelled" => &["conditions", &list, "misspelled"],
             "condition-reason-kept" => &["conditions", &list, "reasonKept"],
@@ -85,13 +84,9 @@ fn contradicted(draft: &mut Draft, fired: &BTreeMap<String, Seen>, all: u32) -> 
                 None => &["without", other],
             },
         };
-        let value = if at.first() == Some(&"generation") { "Audit".into() } else { Value::Null };
         if !at.is_empty() {
             let support = format!("{} of {all} objects contradict {rule}", seen.objects);
-            draft.add(at, value).support(support);
-        }
-        if rule == "generation-ahead" {
-            draft.add(&["generation", "aheadAtFirst"], "Audit");
+            draft.add(at, Value::Null).support(support);
         }
         own.insert(format!("inherited {rule}"));
     }

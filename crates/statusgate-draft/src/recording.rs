@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use jiff::Timestamp;
 use statusgate_core::model::{Json, Object, Resource, Subject, Writer};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::request::{Request, Served};
@@ -41,7 +40,7 @@ pub struct Recording<'m> {
 pub(crate) struct Write<'m> {
     /// The index of the object.
     pub(crate) object: u32,
-    request: Request<'m>,
+    pub(crate) request: Request<'m>,
 }
 
 impl<'m> Recording<'m> {
@@ -55,10 +54,9 @@ impl<'m> Recording<'m> {
         let mut stored = Stored::new(HashMap::new(), is_sequence);
         let mut all: BTreeMap<(String, String), Self> = BTreeMap::new();
         for manifest in manifests.iter() {
-            let Manifest { identity, text: object, .. } = manifest;
-            let old = stored.of(&manifest).map(|old| old.text);
-            let recorded = manifest.record.and_then(|record| record.request());
-            let (plural, has_subresource) = match recorded {
+            let request = Request::of(&manifest, stored.of(&manifest), Writer::default());
+            let identity = request.identity;
+            let (plural, has_subresource) = match request.recorded {
                 Some(to) if !matches!(&*to.subresource, "status" | "") => continue,
                 Some(to) => (to.resource.resource.to_string(), to.subresource == "status"),
                 None => {
@@ -66,7 +64,6 @@ impl<'m> Recording<'m> {
                     (served.plural, served.has_status.unwrap_or(true))
                 }
             };
-            let request = Request { identity, object, old, writer: Writer::default(), recorded };
             let group = identity.group().to_owned();
             let of = all.entry((group.clone(), plural.clone())).or_default();
             (of.group, of.plural) = (group, plural);
@@ -128,11 +125,6 @@ impl<'m> Recording<'m> {
 }
 
 impl<'m> Write<'m> {
-    /// The time of the write, if it is known.
-    pub(crate) fn time(&self) -> Option<Timestamp> {
-        self.request.recorded?.time.as_deref()?.parse().ok()
-    }
-
     /// The written object.
     pub(crate) fn read(&self) -> Option<Object<'m>> {
         Object::parse(self.request.object).ok()

@@ -1,60 +1,51 @@
-//! What a CustomResourceDefinition says about a status.
+//! What the schema of a resource says about its status.
 
 use indexmap::IndexMap;
 use serde_json::Value;
+use statusgate_core::model::Pointer;
+use statusgate_core::schema::{FieldSchema, ListType, Node, Schema};
 
 use super::text::escaped;
-
-/// The parts of a CustomResourceDefinition that become rules.
-#[derive(Debug, Default)]
-pub struct StatusSchema {
-    /// The fields with an enum, by path.
-    pub(crate) enums: IndexMap<String, Vec<String>>,
-    /// The required fields.
-    pub(crate) required: Vec<String>,
-    /// The keys of lists, by path.
-    pub(crate) keys: IndexMap<String, Vec<String>>,
-}
 
 /// The fields that are read, and how deep.
 const MAX_FIELDS: usize = 256;
 const MAX_DEPTH: usize = 3;
 
-impl StatusSchema {
-    /// Reads the schema of one version; of an unknown version, of the first. What is no definition has none.
-    pub fn read(definition: &str, version: &str) -> Self {
-        let mut schema = Self::default();
-        let definition: Value = serde_json::from_str(definition).unwrap_or_default();
-        let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
-        let first = versions.clone().next();
-        if let Some(found) = versions.clone().find(|found| found["name"] == version).or(first) {
-            let status = &found["schema"]["openAPIV3Schema"]["properties"]["status"];
-            let required = texts(&status["required"]).into_iter();
-            schema.required = required.map(|name| format!("/status/{}", escaped(&name))).collect();
-            schema.walk(status, "/status", 0);
-        }
-        schema
-    }
+/// The required fields, and the texts of each field with an enum, by path.
+pub(crate) fn fields(schema: &Schema) -> (Vec<String>, IndexMap<String, Vec<&str>>) {
+    let mut enums = IndexMap::new();
+    let Some(status) = node(schema, "/status") else { return (Vec::new(), enums) };
+    let required = status.required.iter().take(MAX_FIELDS);
+    walk(status, "/status".to_owned(), 0, &mut enums);
+    (required.map(|name| format!("/status/{}", escaped(name))).collect(), enums)
+}
 
-    fn walk(&mut self, node: &Value, path: &str, depth: usize) {
-        if self.enums.len() + self.required.len() + self.keys.len() >= MAX_FIELDS {
-            return;
-        }
-        let (values, keys) = (texts(&node["enum"]), texts(&node["x-kubernetes-list-map-keys"]));
-        if !values.is_empty() {
-            self.enums.insert(path.to_owned(), values);
-        }
-        if !keys.is_empty() {
-            self.keys.insert(path.to_owned(), keys);
-        }
-        let properties = node["properties"].as_object().filter(|_| depth < MAX_DEPTH);
-        for (name, inner) in properties.into_iter().flatten() {
-            self.walk(inner, &format!("{path}/{}", escaped(name)), depth + 1);
-        }
+/// The keys of a list.
+pub(crate) fn keys<'s>(schema: &'s Schema, path: &str) -> Option<&'s [Box<str>]> {
+    match &node(schema, path)?.list {
+        ListType::Map(keys) => Some(keys),
+        ListType::Atomic | ListType::Set => None,
     }
 }
 
-fn texts(list: &Value) -> Vec<String> {
-    let items = list.as_array().into_iter().flatten();
-    items.filter_map(|item| Some(item.as_str()?.to_owned())).collect()
+fn node<'s>(schema: &'s Schema, path: &str) -> Option<&'s Node> {
+    match schema.at(Pointer::of_list(path).ok()?.tokens()) {
+        FieldSchema::Declared(node) => Some(node),
+        FieldSchema::Free | FieldSchema::Pruned => None,
+    }
+}
+
+fn walk<'s>(
+    node: &'s Node,
+    path: String,
+    depth: usize,
+    enums: &mut IndexMap<String, Vec<&'s str>>,
+) {
+    for (name, inner) in node.properties.iter().filter(|_| depth < MAX_DEPTH) {
+        walk(inner, format!("{path}/{}", escaped(name)), depth + 1, enums);
+    }
+    let texts: Vec<&str> = node.members().iter().filter_map(Value::as_str).collect();
+    if !texts.is_empty() && enums.len() < MAX_FIELDS {
+        enums.insert(path, texts);
+    }
 }

@@ -18,17 +18,18 @@ const LAST: [&str; 2] = ["action", "message"];
 pub(crate) fn flow(value: &Value) -> String {
     match value {
         Value::String(text) => scalar(text),
-        Value::Array(items) => format!("[{}]", joined(items.iter().map(flow), ", ")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", "))
+        }
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
             members.sort_by_key(|(name, _)| {
                 let first = FIRST.iter().position(|known| known == name);
                 (first.unwrap_or(FIRST.len()), LAST.iter().position(|known| known == name))
             });
-            let pairs = members
-                .into_iter()
-                .map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
-            format!("{{{}}}", joined(pairs, ", "))
+            let pairs = members.into_iter();
+            let pairs = pairs.map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
+            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
     }
@@ -56,20 +57,14 @@ pub(crate) fn shown(text: &str) -> String {
     one_line(text).chars().take(MAX_SHOWN).collect()
 }
 
-pub(crate) fn joined(texts: impl Iterator<Item = String>, separator: &str) -> String {
-    texts.collect::<Vec<_>>().join(separator)
-}
-
-/// Some of them, and how many more there are.
-pub(crate) fn listed(names: &[String], most: usize) -> String {
-    let shown = names[..names.len().min(most)].join(", ");
-    let more = names.len().saturating_sub(most);
-    if more == 0 { shown } else { format!("{shown} and {more} more") }
-}
-
 /// A remark about some names, if there are any.
 pub(crate) fn about(names: &[String], most: usize, what: &str) -> Option<String> {
-    (!names.is_empty()).then(|| format!("{what}: {}", listed(names, most)))
+    let shown = names[..names.len().min(most)].join(", ");
+    let more = match names.len().saturating_sub(most) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("{what}: {shown}{more}"))
 }
 
 /// The last name of a pointer.

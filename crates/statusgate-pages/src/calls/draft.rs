@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::Answer;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::request::Served;
+use statusgate_core::schema::Schema;
 use statusgate_core::source::{Manifests, Source};
-use statusgate_draft::{Recording, StatusSchema};
+use statusgate_draft::Recording;
 
 /// Recorded writes.
 #[derive(Debug, Deserialize)]
@@ -34,7 +35,7 @@ pub(super) fn answer(recorded: &Recorded) -> Answer {
     }
     let mut drafts = Vec::with_capacity(recordings.len());
     for recording in &recordings {
-        let draft = statusgate_draft::draft(recording, &StatusSchema::default(), None)?;
+        let draft = statusgate_draft::draft(recording, &Schema::free(), None)?;
         let (object, old) = recording.last().unwrap_or_default();
         drafts.push(json!({
             "resource": recording.name(),

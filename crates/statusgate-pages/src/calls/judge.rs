@@ -15,7 +15,7 @@ use statusgate_core::kstatus::{Fork, compute};
 use statusgate_core::model::{Json, Webhook};
 use statusgate_core::policy::{Diagnostics, PolicySet, built_in};
 use statusgate_core::request::{Request, Served, writer};
-use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, Place, Record, Source};
+use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, Place, Source};
 use statusgate_core::wire::{AdmissionRequest, respond};
 
 /// A write.
@@ -105,14 +105,8 @@ pub(super) fn judge<'p>(
         return Err(mistakes.into());
     };
     let old = manifest.old().or_else(|| olds.iter().next());
-    let recorded = manifest.record.and_then(Record::request);
-    let request = Request {
-        identity: manifest.identity,
-        object: manifest.text,
-        old: old.map(|old| old.text),
-        writer: writer(&write.user, &write.groups),
-        recorded,
-    };
+    let request = Request::of(&manifest, old, writer(&write.user, &write.groups));
+    let now = request.time().unwrap_or(write.now);
     let mut served = Served::guessed(manifest.identity, policies);
     if !write.plural.is_empty() {
         served.plural.clone_from(&write.plural);
@@ -122,8 +116,6 @@ pub(super) fn judge<'p>(
         let message = format!("this cannot be judged: {unfit}");
         Failure::from(vec![at.mistake(unfit.field, message)])
     })?;
-    let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
-    let now = time.unwrap_or(write.now);
     // One webhook after the other, as an API server calls them.
     let mutation = decide(policies, &subject, Webhook::Mutate, now);
     if let Some(status) = &mutation.status {
