@@ -21,6 +21,8 @@
 //!
 //! The crate is pure: no IO, no clock, no async and no Kubernetes client. Its Cargo.toml names none of
 //! their crates, and it compiles for `wasm32-unknown-unknown` (`make wasm`).
+//!
+//! Begin with [`admit`] for a review, with [`policy`] for a document.
 
 pub mod admit;
 pub mod causes;

@@ -1,6 +1,7 @@
 //! [`statusgate_pages::calls`] as three functions, for `hack/site/calls.js`.
 //!
 //! The host writes the name of a call and its request into the memory that [`reserve`] returns, and reads the answer of [`answer`].
+//! It decides nothing and reads nothing else. Begin with [`answer`].
 
 #![allow(unsafe_code, reason = "the names of exported functions; there is no other unsafe code")]
 

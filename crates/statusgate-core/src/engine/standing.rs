@@ -1,9 +1,7 @@
 //! The phase of a stored object: its value, the admissible values, and what the webhook would change.
 
-use crate::language::shortest;
 use crate::model::{Object, Resource};
 use crate::policy::Policy;
-use crate::policy::convention::PhaseValue;
 
 use super::agreement::{self, Choice, choose};
 use super::because::quoted;
@@ -17,9 +15,6 @@ pub struct Standing<'p> {
     /// The phases that the evidence does not contradict, highest priority first.
     #[serde(rename = "admissiblePhases")]
     pub admissible: Vec<&'p str>,
-    /// All other phases.
-    #[serde(skip)]
-    inadmissible: Vec<&'p str>,
     /// Why the written phase is invalid. An absent phase contradicts nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<String>,
@@ -60,22 +55,13 @@ impl<'p> Standing<'p> {
             // An unknown value is rejected, not repaired.
             _ => None,
         };
-        let (admissible, inadmissible): (Vec<_>, Vec<_>) =
-            rules.phases.iter().partition(|phase| agreement::admits(&facts, phase));
-        let names =
-            |phases: Vec<&'p PhaseValue>| phases.into_iter().map(|phase| &*phase.name).collect();
+        let admissible = rules.phases.iter().filter(|phase| agreement::admits(&facts, phase));
         Some(Self {
             phase: phase.map(str::to_owned),
-            admissible: names(admissible),
-            inadmissible: names(inadmissible),
+            admissible: admissible.map(|phase| &*phase.name).collect(),
             contradiction,
             instead: instead.filter(|instead| phase != Some(*instead)),
         })
-    }
-
-    /// The admissible phases in few words, such as `all but Deleting`.
-    pub fn admissible_in_words(&self) -> String {
-        shortest(&self.admissible.join(", "), &self.inadmissible.join(", "))
     }
 }
 
@@ -85,20 +71,15 @@ mod tests {
 
     use super::*;
 
-    /// Asks the standing of an object under the example policy of AppCat.
-    fn asked<T>(object: &str, ask: impl Fn(Standing<'_>) -> T) -> T {
+    /// The standing of an object under the example policy of AppCat.
+    fn standing(object: &str) -> (Option<String>, String, Option<String>, Option<String>) {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let policy = policies.policies().iter().find(|policy| *policy.name == *"appcat").unwrap();
         let object = Object::parse(object).unwrap();
         let resource = Resource { resource: "xvshnredis".into(), ..Resource::default() };
-        ask(Standing::of(policy, &object, &resource).unwrap())
-    }
-
-    fn standing(object: &str) -> (Option<String>, String, Option<String>, Option<String>) {
-        asked(object, |standing| {
-            let instead = standing.instead.map(str::to_owned);
-            (standing.phase, standing.admissible.join(" "), standing.contradiction, instead)
-        })
+        let standing = Standing::of(policy, &object, &resource).unwrap();
+        let instead = standing.instead.map(str::to_owned);
+        (standing.phase, standing.admissible.join(" "), standing.contradiction, instead)
     }
 
     const ANY: &str = "Failed Provisioning Maintenance Scaling Degraded Ready Unknown";
@@ -134,14 +115,6 @@ mod tests {
         let (phase, _, contradiction, _) = standing(r#"{"status": {"phase": 5}}"#);
         assert_eq!(phase, None);
         assert_eq!(contradiction.as_deref(), Some("the phase is a number, not a string"));
-    }
-
-    #[test]
-    fn admissible_phases_are_those_or_all_but_the_others() {
-        let words = |object: &str| asked(object, |standing| standing.admissible_in_words());
-        assert_eq!(words("{}"), "all but Deleting");
-        let unready = r#"{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}"#;
-        assert_eq!(words(unready), "all but Deleting, Ready");
     }
 
     #[test]

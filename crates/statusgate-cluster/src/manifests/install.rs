@@ -12,7 +12,7 @@ use statusgate_core::values;
 
 /// The objects, with comments for people, in the order to create them. The lines between `#if` and `#end` depend
 /// on the settings, and words that begin with `$` are replaced by their values.
-const TEMPLATE: &str = include_str!("objects.yaml");
+const TEMPLATE: &str = include_str!("install/objects.yaml");
 
 /// The settings of an installation, which are also arguments of `manifests install`.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
