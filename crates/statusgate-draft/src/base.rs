@@ -8,6 +8,7 @@ use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Found};
 use statusgate_core::policy::convention::{ConditionList, Convention};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::request::Served;
 
 use super::document::Draft;
 use super::facts::Facts;
@@ -73,30 +74,29 @@ impl<'a> Base<'a> {
     /// Asks about the rules that never fired and the values that the convention does not know. The rules that it lacks are the rest
     /// of the draft.
     pub(crate) fn compare(&self, draft: &mut Draft, facts: &Facts) {
-        let mut gaps = Vec::new();
+        let mut unknown = Vec::new();
         for list in self.lists() {
             let Some(found) = facts.lists.get(&list.path.to_string()) else { continue };
-            let types = found.types_by_objects();
-            let unknown = types.iter().filter(|(name, _)| list.find(name).is_none());
-            let unknown: Vec<String> = unknown
-                .map(|(name, of)| format!("{} ({} objects)", shown(name), of.seen.objects))
-                .collect();
-            gaps.extend(about(&unknown, MAX_NAMES, "types that it does not know"));
-            for (name, of) in types {
-                let known = list.find(name).and_then(|of| of.reasons.as_ref());
-                let reasons = of.reasons.iter().map(|(reason, _)| reason);
-                let unknown = reasons
-                    .filter(|reason| known.is_some_and(|of| of.statuses(reason).next().is_none()));
-                let unknown: Vec<String> = unknown.map(shown).collect();
-                let what = format!("reasons of {} that it does not know", shown(name));
-                gaps.extend(about(&unknown, MAX_NAMES, &what));
+            for (name, of) in found.types_by_objects() {
+                match list.find(name).map(|kind| kind.reasons.as_ref()) {
+                    None => unknown.push(format!("{} ({} objects)", shown(name), of.seen.objects)),
+                    Some(None) => {}
+                    Some(Some(known)) => {
+                        let reasons = of.reasons.iter().map(|(reason, _)| reason);
+                        let reasons = reasons.filter(|text| known.statuses(text).next().is_none());
+                        unknown.extend(
+                            reasons.map(|text| format!("{} with {}", shown(name), shown(text))),
+                        );
+                    }
+                }
             }
         }
+        let unknown = about(&unknown, MAX_NAMES, "types and reasons that it does not know");
         let declared = self.convention.iter().flat_map(|convention| convention.declared.iter());
         let ids = declared.map(|(id, _)| id.to_string());
         let silent: Vec<String> = ids.filter(|id| !self.fired.contains_key(id)).collect();
-        gaps.extend(about(&silent, MAX_NAMES, "rules that never fired"));
-        draft.questions.splice(..0, gaps);
+        let silent = about(&silent, MAX_NAMES, "rules that never fired");
+        draft.questions.splice(..0, unknown.into_iter().chain(silent));
     }
 
     /// Empty without a convention.
@@ -130,11 +130,11 @@ pub(crate) fn judge(
     let mut fired: BTreeMap<String, Seen> = BTreeMap::new();
     for write in &recording.writes {
         let time = write.request.time().unwrap_or(Timestamp::MAX);
-        let subject = recording.subject(write, policies);
-        let review =
-            subject.and_then(|subject| engine::review(policies, subject, false, time).ok());
-        let findings = review.into_iter().flat_map(|review| review.findings);
-        for found in findings.filter(&is_of_interest) {
+        let has_status = Some(recording.has_subresource);
+        let served = Served { plural: recording.plural.clone(), has_status };
+        let Ok(subject) = write.request.clone().subject(policies, served) else { continue };
+        let Ok(review) = engine::review(policies, subject, false, time) else { continue };
+        for found in review.findings.into_iter().filter(&is_of_interest) {
             let seen = fired.entry(found.rule).or_default();
             if found.action != Action::Audit {
                 seen.see(write.object);

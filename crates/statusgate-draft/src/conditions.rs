@@ -38,17 +38,6 @@ pub(crate) struct ListMiner<'m> {
 
 impl ListMiner<'_> {
     pub(crate) fn mine(mut self) {
-        let lists = self.facts.lists;
-        let always =
-            self.facts.parent_members.iter().filter(|(_, seen)| seen.writes == lists.writes);
-        let keys: Vec<&str> = always.map(|(name, _)| name).filter(|name| is_key(name)).collect();
-        let is_outer = self.path.contains('*');
-        if lists.objects < MIN_OBJECTS || (is_outer && keys.is_empty()) {
-            return;
-        }
-        if is_outer {
-            self.add(&["parentKey"], keys);
-        }
         self.members();
         self.times();
         self.reasons_by_status();
@@ -59,9 +48,7 @@ impl ListMiner<'_> {
     }
 
     fn add(&mut self, at: &[&str], value: impl Into<Value>) -> &mut Entry {
-        let entry = self.draft.add(&[&["conditions", self.path], at].concat(), value);
-        entry.is_main = self.is_main;
-        entry
+        self.draft.add(&[&["conditions", self.path], at].concat(), value)
     }
 
     /// The members that the base convention does not know.
@@ -103,8 +90,9 @@ impl ListMiner<'_> {
             return;
         }
         let inherited = self.inherited.and_then(|list| list.transition_time.as_ref());
-        let old_must = inherited.map(|times| times.must_move_on.to_vec()).unwrap_or_default();
-        let old_may = inherited.map(|times| times.may_move_on.to_vec()).unwrap_or_default();
+        let old = inherited.map(|times| [&times.must_move_on, &times.may_move_on]);
+        let [old_must, old_may] =
+            old.map(|old| old.map(|names| names.to_vec())).unwrap_or_default();
         let (mut must, mut may) = (old_must.clone(), old_may.clone());
         for (name, moves) in MOVING.map(str::to_owned).into_iter().zip(&facts.moves) {
             if moves.kept.writes > 0 {
@@ -140,9 +128,14 @@ impl ListMiner<'_> {
             let of_status = facts.types.iter().filter(|(_, of)| of.statuses[index].writes > 0);
             let most = of_status.clone().map(|(_, of)| of.statuses[index].objects).max();
             let objects = most.unwrap_or_default();
-            for (is_always, what) in [(true, "no-reason"), (false, "reason")] {
+            for (is_always, what, how) in
+                [(true, "no-reason", "always"), (false, "reason", "never")]
+            {
                 let (exceptions, others): (Vec<_>, Vec<_>) =
-                    of_status.clone().partition(|(_, of)| of.occurs(index, !is_always));
+                    of_status.clone().partition(|(_, of)| {
+                        let with_reason = of.reasons.iter().any(|(_, row)| row[index].writes > 0);
+                        if is_always { of.lacks_reason[index] } else { with_reason }
+                    });
                 // If all have one, or none, the member says so.
                 let is_mixed = 0 < with_reason && with_reason < facts.elements;
                 if !is_mixed || objects < MIN_OBJECTS || exceptions.len() >= others.len() {
@@ -157,7 +150,6 @@ impl ListMiner<'_> {
                     when.push(json!({"not": {"member": "type", "is": names}}));
                 }
                 let id = format!("{}-with-{what}", status.to_ascii_lowercase());
-                let how = if is_always { "always" } else { "never" };
                 let message = format!("this status {how} had a reason");
                 let rule = json!({"id": id, "when": {"all": when}, "member": "reason", "action": "Warn", "message": message});
                 let support = format!("{objects} objects");
@@ -202,31 +194,22 @@ impl ListMiner<'_> {
                     entry.rule(&id, seen.objects);
                 }
             }
-            self.reasons(name, of);
+            if declared.is_none_or(|kind| kind.reasons.is_none()) {
+                self.reasons(name, of);
+            }
         }
     }
 
     /// The reasons of each status. If each reason of the type was seen in several objects, an unknown one is audited; new
     /// versions of a controller have new reasons.
     fn reasons(&mut self, name: &str, of: &TypeFacts) {
-        let inherited = self.inherited.and_then(|list| list.find(name)?.reasons.as_ref());
-        let is_closed = inherited.is_none()
-            && !of.reasons.is_full
+        let is_closed = !of.reasons.is_full
             && of.seen.objects >= CLOSED_OBJECTS
             && of.reasons.iter().all(|(_, row)| total(row) >= MIN_OBJECTS);
         let mut table: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let known = inherited.into_iter().flat_map(|reasons| reasons.lists());
-        for (status, reasons) in known.filter(|(_, reasons)| !reasons.is_empty()) {
-            table.insert(status.name(), reasons.iter().map(String::as_str).collect());
-        }
         let (mut least, mut sum, mut is_expected) = (u32::MAX, 0, true);
-        for (reason, row) in of.reasons.iter() {
-            let objects = total(row);
-            let mut known = inherited.into_iter().flat_map(|known| known.statuses(reason));
-            if objects < MIN_OBJECTS || known.next().is_some() {
-                continue;
-            }
-            let only = only(row);
+        for (reason, row) in of.reasons.iter().filter(|(_, row)| total(row) >= MIN_OBJECTS) {
+            let (objects, only) = (total(row), only(row));
             // One of several statuses says nothing about them, but belongs to a closed table.
             if only.is_some() || is_closed {
                 for (status, _) in STATUSES.iter().zip(row).filter(|(_, seen)| seen.objects > 0) {
@@ -276,17 +259,11 @@ impl ListMiner<'_> {
                 present.push(name);
             }
         }
-        let always = format!("are these always present, as in all {} writes", facts.lists.writes);
-        let others = about(&constant, MAX_NAMES, "which other statuses can these have");
-        let questions = others.into_iter().chain(about(&present, MAX_NAMES, &always));
-        self.draft.questions.extend(questions.map(|question| question + "?"));
+        let always = format!("say if these always exist, as in all {} writes", facts.lists.writes);
+        let others = about(&constant, MAX_NAMES, "say which other statuses these can have");
+        self.draft.questions.extend(others);
+        self.draft.questions.extend(about(&present, MAX_NAMES, &always));
     }
-}
-
-/// Whether a member is named like one that identifies its object.
-fn is_key(name: &str) -> bool {
-    let end = ["name", "ref", "key", "id", "type"];
-    end.iter().any(|end| name.to_ascii_lowercase().ends_with(end))
 }
 
 fn total(row: &[Seen; 3]) -> u32 {

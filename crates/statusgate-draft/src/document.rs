@@ -29,8 +29,6 @@ pub(crate) struct Entry {
     pub(crate) at: Vec<String>,
     pub(crate) value: Value,
     support: String,
-    /// Whether its rules weigh more: those of the first list, of a phase and of summaries.
-    pub(crate) is_main: bool,
     pub(crate) weight: u32,
     /// The second halves of the ids of its rules. A part without rules belongs to others.
     pub(crate) rules: Vec<String>,
@@ -45,7 +43,7 @@ impl Entry {
 
     /// A rule of it, with the objects that show it. The rule of the least weight is left out first.
     pub(crate) fn rule(&mut self, id: &str, objects: u32) -> &mut Self {
-        self.weight = objects.saturating_mul(if self.is_main { MAIN } else { 1 });
+        self.weight = objects;
         self.rules.push(id.to_owned());
         self
     }
@@ -62,14 +60,11 @@ pub(crate) struct Line {
     pub(crate) at: Vec<String>,
 }
 
-/// How much more important rules weigh.
-const MAIN: u32 = 10;
-
 /// The bytes of the name of a document.
 const MAX_NAME: usize = 63;
 
-/// The questions that always have a place.
-const MIN_QUESTIONS: usize = 6;
+/// The questions. The less important ones need the place of rules.
+const MAX_QUESTIONS: usize = 10;
 
 /// The keys whose content has lines of its own, and those of them that are lists.
 const BLOCKS: [&str; 8] =
@@ -95,10 +90,10 @@ impl Draft {
         }
         let name = name[..name.len().min(MAX_NAME)].trim_matches('-').to_owned();
         let mut draft = Self { name, base: base.to_owned(), resources, ..Self::default() };
-        let title = format!("Draft for {} ({})", shown(&recording.kind), shown(&resource));
-        draft.add(&["title"], title);
-        let count = format!("{} status writes of {objects} objects", recording.len());
-        draft.add(&["source"], format!("statusgate draft, {count}"));
+        let (kind, writes) = (shown(&recording.kind), recording.writes.len());
+        draft.add(&["title"], format!("Draft for {kind} ({})", shown(&resource)));
+        let source = format!("statusgate draft, {writes} status writes of {objects} objects");
+        draft.add(&["source"], source);
         if !base.is_empty() {
             draft.add(&["extends"], base);
         }
@@ -120,11 +115,8 @@ impl Draft {
 
     /// Leaves out the weakest rules until the document has at most [`MAX_LINES`].
     pub(crate) fn shorten(&mut self) {
+        self.questions.truncate(MAX_QUESTIONS);
         while self.lines().len() > MAX_LINES {
-            if self.questions.len() > MIN_QUESTIONS {
-                self.questions.pop();
-                continue;
-            }
             let entries = self.entries.iter().enumerate();
             let rules = entries.filter(|(_, entry)| !entry.rules.is_empty());
             let Some((weakest, _)) = rules.min_by_key(|(_, entry)| entry.weight) else { return };
@@ -178,7 +170,9 @@ fn block(lines: &mut Vec<Line>, entries: &[&Entry], depth: usize) {
         let is_item = LISTS.contains(&parent);
         // A type or a member can have any name.
         let is_named = matches!(parent, "types" | "members");
-        if parent == "conditions" || (!is_item && !is_named && BLOCKS.contains(&key)) {
+        let has_parts = group.iter().any(|entry| entry.at.len() > depth + 1);
+        let is_block = !is_item && !is_named && BLOCKS.contains(&key);
+        if is_block || (parent == "conditions" && has_parts) {
             let name = scalar(key);
             let heading = if is_item { format!("- path: {name}") } else { format!("{name}:") };
             lines.extend(plain(&format!("{indent}{heading}")));

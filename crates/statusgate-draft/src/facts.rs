@@ -1,12 +1,12 @@
 //! What the writes of a recording have in common: one pass over them.
 
-use statusgate_core::model::{Json, parse_rfc3339};
+use statusgate_core::model::{Json, Object, parse_rfc3339};
 
 use super::MIN_OBJECTS;
 use super::lists::{HistoryFacts, ListFacts};
 use super::pairs::Pairs;
 use super::places::{self, Place};
-use super::recording::{Recording, Write};
+use super::recording::{self, Recording, Write};
 use super::tally::{Latch, Seen, Table};
 
 /// The counts of one recording.
@@ -38,7 +38,7 @@ impl Facts {
     pub(crate) fn of(recording: &Recording<'_>) -> Self {
         let mut facts = Self::default();
         for write in &recording.writes {
-            let Some(object) = write.read() else { continue };
+            let Ok(object) = Object::parse(write.request.object) else { continue };
             let Some(status) = object.status_object() else { continue };
             facts.see(write, status, object.is_deleting());
         }
@@ -46,7 +46,7 @@ impl Facts {
     }
 
     fn see(&mut self, write: &Write<'_>, status: &Json<'_>, is_deleting: bool) {
-        let old = write.stored_status();
+        let old = write.request.old.and_then(recording::status);
         let object = write.object;
         let places = Place::all(status, old.as_ref());
         for place in places.iter().filter(|place| place.is_list()) {

@@ -28,8 +28,6 @@ pub(crate) struct ListFacts {
     pub(crate) moves: [MoveFacts; 4],
     pub(crate) unchanged: MoveFacts,
     pub(crate) transitions: Seen,
-    /// The scalar members of the elements of the outer list, with how many have them.
-    pub(crate) parent_members: Table<Seen>,
 }
 
 /// The facts about a member of elements.
@@ -48,7 +46,7 @@ pub(crate) struct TypeFacts {
     /// By reason, for each status.
     pub(crate) reasons: Table<[Seen; 3]>,
     /// Whether some element has no reason, for each status.
-    lacks_reason: [bool; 3],
+    pub(crate) lacks_reason: [bool; 3],
     /// The writes of a list that had the type and still has it.
     pub(crate) kept: Seen,
     pub(crate) is_removed: bool,
@@ -64,14 +62,6 @@ pub(crate) struct MoveFacts {
 }
 
 impl TypeFacts {
-    /// Whether some element with this status has a reason, or has none.
-    pub(crate) fn occurs(&self, status: usize, with_reason: bool) -> bool {
-        match with_reason {
-            true => self.reasons.iter().any(|(_, row)| row[status].writes > 0),
-            false => self.lacks_reason[status],
-        }
-    }
-
     fn see(&mut self, object: u32, item: &Json<'_>, stored: Option<&Json<'_>>) {
         if let Some(stored) = stored {
             self.kept.see(object);
@@ -92,13 +82,6 @@ impl ListFacts {
         let Some([new, old]) = place.items() else { return };
         let object = write.object;
         self.lists.see(object);
-        if let Some(Json::Object(members)) = place.parent {
-            for (name, value) in members.iter() {
-                if !matches!(value, Json::Array(_)) && !value.is_empty() {
-                    self.parent_members.see(name, object);
-                }
-            }
-        }
         let (new, old) = (ByType::new(new), ByType::new(old));
         for item in new.items() {
             self.see_members(object, item);

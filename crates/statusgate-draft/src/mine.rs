@@ -21,7 +21,8 @@ const MAX_IMPLIED: usize = 6;
 const MAX_MOVES: usize = 12;
 
 pub(crate) fn mine(draft: &mut Draft, facts: &Facts, schema: &Schema, base: &Base<'_>) {
-    let mut lists: Vec<_> = facts.lists.iter().collect();
+    let lists = facts.lists.iter().filter(|(_, list)| list.lists.objects >= MIN_OBJECTS);
+    let mut lists: Vec<_> = lists.collect();
     lists.sort_by_key(|(path, _)| path.matches('/').count());
     for (index, (path, list)) in lists.into_iter().enumerate() {
         let (is_main, inherited) = (index == 0, base.list(path));
@@ -40,15 +41,13 @@ pub(crate) fn mine(draft: &mut Draft, facts: &Facts, schema: &Schema, base: &Bas
     orders(draft, facts);
     let entry = draft.entries.iter().find(|entry| entry.at == ["phase", "path"]);
     let phase = entry.map(|entry| entry.value.clone());
-    for (path, values) in enums.iter().filter(|(path, _)| phase != Some(json!(path))) {
-        let value = json!({"path": path, "enum": values, "action": "Warn"});
-        let id = format!("field-{}", kebab(last(path)));
-        draft.add(&["fields", path], value).support("the CRD").rule(&id, 1);
-    }
-    for path in &required {
-        let id = format!("{}-required", kebab(last(path)));
-        let value = json!({"path": path, "required": true, "action": "Warn", "id": id});
-        draft.add(&["fields", &id], value).support("the CRD").rule(&id, 1);
+    let allowed = enums.iter().filter(|(path, _)| phase != Some(json!(path)));
+    let allowed = allowed.map(|(path, values)| (path, "enum", json!(values)));
+    let needed = required.iter().map(|path| (path, "required", json!(true)));
+    for (path, word, value) in allowed.chain(needed) {
+        let id = format!("{}-{word}", kebab(last(path)));
+        let check = json!({"id": id, "path": path, word: value, "action": "Warn"});
+        draft.add(&["fields", &format!("{path} {word}")], check).support("the CRD").rule(&id, 1);
     }
 }
 
@@ -60,14 +59,9 @@ fn histories(draft: &mut Draft, facts: &Facts) {
             continue;
         }
         let support = format!("only grew in {grown} objects, and {full} reached this length");
-        for (key, value, support) in [
-            ("history", json!({}), ""),
-            ("maxItems", json!(of.longest), &support),
-            ("tooLong", json!("Warn"), ""),
-        ] {
-            let entry = draft.add(&["conditions", path, key], value).support(support);
-            entry.rule("history-rewritten", grown).rule("conditions-length", grown);
-        }
+        let value = json!({"path": path, "history": {}, "maxItems": of.longest, "tooLong": "Warn"});
+        let entry = draft.add(&["conditions", path], value).support(support);
+        entry.rule("history-rewritten", grown).rule("conditions-length", grown);
     }
 }
 
@@ -180,7 +174,6 @@ impl Entry {
         let parts = found.iter().map(|Implication { other, objects, expected, .. }| {
             format!("{}: {objects} objects, {expected:.0} expected otherwise", shown(&other.1))
         });
-        self.is_main = true;
         self.support(parts.collect::<Vec<_>>().join("; "))
     }
 }

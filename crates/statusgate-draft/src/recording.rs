@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use statusgate_core::model::{Json, Object, Resource, Subject, Writer};
-use statusgate_core::policy::PolicySet;
+use statusgate_core::model::{Json, Object, Resource, Writer};
 use statusgate_core::request::{Request, Served};
 use statusgate_core::source::{Identity, Manifest, Manifests, ObjectKey, Stored};
 
@@ -69,7 +68,7 @@ impl<'m> Recording<'m> {
             (of.group, of.plural) = (group, plural);
             of.add(&manifest, request, has_subresource);
         }
-        let mut recordings: Vec<Self> = all.into_values().filter(|of| !of.is_empty()).collect();
+        let mut recordings: Vec<Self> = all.into_values().filter(|of| of.objects > 0).collect();
         for recording in &mut recordings {
             recording.writes.sort_by_key(|write| write.object);
         }
@@ -101,41 +100,14 @@ impl<'m> Recording<'m> {
         Resource::new(&self.group, "", &self.plural).name()
     }
 
-    /// How many writes count.
-    pub const fn len(&self) -> usize {
-        self.writes.len()
-    }
-
-    /// Whether no write counts.
-    pub const fn is_empty(&self) -> bool {
-        self.writes.is_empty()
-    }
-
     /// The object and the stored object of the last write of the last object, as JSON texts.
     pub fn last(&self) -> Option<(&'m str, &'m str)> {
         let Request { object, old, .. } = self.writes.last()?.request;
         Some((object, old.unwrap_or_default()))
     }
-
-    /// A write as policies judge it.
-    pub(crate) fn subject(&self, write: &Write<'m>, policies: &PolicySet) -> Option<Subject<'m>> {
-        let served = Served { plural: self.plural.clone(), has_status: Some(self.has_subresource) };
-        write.request.clone().subject(policies, served).ok()
-    }
 }
 
-impl<'m> Write<'m> {
-    /// The written object.
-    pub(crate) fn read(&self) -> Option<Object<'m>> {
-        Object::parse(self.request.object).ok()
-    }
-
-    /// The stored status.
-    pub(crate) fn stored_status(&self) -> Option<Json<'m>> {
-        status(self.request.old?)
-    }
-}
-
-fn status(object: &str) -> Option<Json<'_>> {
+/// The status of an object.
+pub(crate) fn status(object: &str) -> Option<Json<'_>> {
     Object::parse(object).ok()?.status
 }

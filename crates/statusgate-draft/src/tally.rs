@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use statusgate_core::source::one_line;
+
 use super::{CLOSED_EXPECTED, CLOSED_OBJECTS, MIN_OBJECTS};
 
 /// In how many objects and writes something was seen. The writes of an object are counted one after the other, so an object
@@ -64,11 +66,11 @@ pub(crate) const MAX_ROWS: usize = 128;
 const MAX_NAME: usize = 317;
 
 impl<V: Default> Table<V> {
-    /// Changes the row of a name, if there is place for it.
+    /// Changes the row of a name, if there is place for it. A name that only looks like another one has none.
     pub(crate) fn with(&mut self, name: &str, change: impl FnOnce(&mut V)) {
         if let Some(row) = self.rows.get_mut(name) {
             change(row);
-        } else if self.rows.len() == MAX_ROWS || name.len() > MAX_NAME {
+        } else if self.rows.len() == MAX_ROWS || name.len() > MAX_NAME || one_line(name) != name {
             self.is_full = true;
         } else {
             change(self.rows.entry(name.to_owned()).or_default());

@@ -35,8 +35,7 @@ pub(crate) fn flow(value: &Value) -> String {
     }
 }
 
-/// A string: plain if it can only mean this string, otherwise in double quotes and ASCII. YAML rejects some characters that
-/// JSON accepts.
+/// A string: plain if it can only mean this string, otherwise as in JSON.
 pub(crate) fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "/_.*~-".contains(letter))
@@ -44,12 +43,7 @@ pub(crate) fn scalar(text: &str) -> String {
     if is_plain {
         return text.to_owned();
     }
-    let letters = text.chars().map(|letter| match letter {
-        '"' | '\\' => format!("\\{letter}"),
-        ' '..='~' => letter.to_string(),
-        other => format!("\\U{:08x}", u32::from(other)),
-    });
-    format!("\"{}\"", letters.collect::<String>())
+    Value::from(text).to_string()
 }
 
 /// A recorded value for people, on one line, not too long.
