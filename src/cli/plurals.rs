@@ -77,8 +77,8 @@ pub(super) fn read_schemas(
     Ok((resources, versions.concat()))
 }
 
-/// The policies for an upgrade to these definitions. Says which phases of the new schemas they do not know: whoever
-/// reads the status by them, does not either.
+/// The policies for an upgrade to these definitions. Says which phases of the new schemas they do not know:
+/// what reads the status by them does not know them either.
 pub(super) fn with_new(policies: PolicySet, versions: Vec<Defined>) -> PolicySet {
     for version in &versions {
         for policy in policies.policies().iter().filter(|policy| version.is_selected(policy)) {

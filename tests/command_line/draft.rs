@@ -61,7 +61,11 @@ fn a_recording_is_compared_with_a_convention() {
     let ended = draft(&[WRITES, "--against", "metav1"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert!(ended.out.contains("  extends: metav1\n"), "{}", ended.out);
-    assert!(ended.out.contains("# - types and reasons that it does not know: Progressing"), "{}", ended.out);
+    assert!(
+        ended.out.contains("# - types and reasons that it does not know: Progressing"),
+        "{}",
+        ended.out
+    );
     assert!(ended.out.contains("# - rules that never fired: metav1/"), "{}", ended.out);
     let ended = draft(&[WRITES, "--against", "metav2"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
