@@ -44,7 +44,8 @@
 //! 3. Call [`Predicate::check`] for errors in names; each [`Issue`] has a path inside the predicate.
 //!
 //! **To add a word**: write its file with an `impl Word`, add one line to `words!` below, and a test.
-//! The compiler reports a missing required part, and the matches on all words in `explain` and `relevance`.
+//! The compiler reports a missing required part, and the matches on all words in `explain` and `relevance`. A test of an
+//! existing word has more places, which docs/architecture.md lists.
 
 mod answers;
 mod because;

@@ -93,7 +93,8 @@ impl Word for Condition {
     fn check(&self, checker: &mut Checker) {
         if *self == (Self { of: self.of.clone(), ..Self::of("") }) {
             let message = format!("there is no test of condition {}", self.of.kind());
-            checker.error(&message, Some("add is, isNot, reason, severity, present or changed"));
+            let tests = any_of(Self::TESTS.iter().map(ToString::to_string));
+            checker.error(&message, Some(&format!("add {tests}")));
         }
         let (key, is_old) = match self.of {
             ConditionOf::Condition(_) => ("condition", false),

@@ -1,5 +1,7 @@
 //! Every word is read, written and described; errors are reported at their path.
 
+use std::collections::BTreeSet;
+
 use schemars::schema_for;
 use serde_json::{Value as Json, json};
 
@@ -12,7 +14,7 @@ fn every_word() -> Vec<Json> {
         json!({"all": [{"deleting": true}, {"set": "/spec/x"}]}),
         json!({"any": [{"deleting": true}, {"set": "/spec/x"}]}),
         json!({"not": {"deleting": false}}),
-        json!({"condition": "Ready", "is": "True", "isNot": ["False", "Unknown"], "reason": ["", "A"], "present": true, "changed": false}),
+        json!({"condition": "Ready", "is": "True", "isNot": ["False", "Unknown"], "reason": ["", "A"], "severity": ["", "Error"], "present": true, "changed": false}),
         json!({"oldCondition": "Ready", "present": true}),
         json!({"set": "/status/a~1b/-1"}),
         json!({"field": "/status/x", "is": ["a", 1, 1.5, true], "isNot": 0, "set": true, "changed": false,
@@ -66,6 +68,34 @@ fn errors(issues: Issues) -> Vec<String> {
         Some(steps.chain([message]).collect())
     });
     errors.collect()
+}
+
+/// What a word forgets to split is never explained, linted or exported.
+#[test]
+fn each_key_occurs_in_these_tests_and_in_a_part_of_its_word() {
+    let documents = [every_word(), words_about_elements()].concat();
+    for entry in WORDS {
+        for key in [entry.keys, entry.tests].concat() {
+            let is_of_word =
+                |document: &&Json| entry.keys.iter().any(|of| document[*of] != Json::Null);
+            let mut of_word = documents.iter().filter(is_of_word);
+            assert!(
+                of_word.any(|document| document[key] != Json::Null),
+                "{key} of {:?}",
+                entry.keys
+            );
+        }
+    }
+    let keys = |word: &AnyWord| -> BTreeSet<String> {
+        let written = serde_json::to_value(word).unwrap();
+        written.as_object().unwrap().keys().cloned().collect()
+    };
+    for document in documents {
+        for word in read(&document).words() {
+            let parts: BTreeSet<String> = word.split().iter().flat_map(keys).collect();
+            assert_eq!(parts, keys(word), "{document}");
+        }
+    }
 }
 
 #[test]

@@ -104,9 +104,8 @@ impl Word for Value {
     fn check(&self, checker: &mut Checker) {
         if *self == Self::of(self.reference.clone()) {
             let message = format!("there is no test of {}", self.reference);
-            let help = "add is, isNot, set, changed, decreased, future, past, matches, equals, before, \
-                        atLeast or atMost";
-            checker.error(&message, Some(help));
+            let tests = any_of(Self::TESTS.iter().map(ToString::to_string));
+            checker.error(&message, Some(&format!("add {tests}")));
         }
         if let Reference::Field(path) | Reference::OldField(path) = &self.reference
             && path.in_metadata().is_some()
