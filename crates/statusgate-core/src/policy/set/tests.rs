@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::language::{Value, Word};
 use crate::policy::{Defined, Diagnostic, PolicySet, Source};
 use crate::schema::{NEWEST, Schema};
 
@@ -351,7 +352,7 @@ fn each_kind_of_value_is_compared_with_the_schema() {
 
 #[test]
 fn each_word_of_a_predicate_is_compared_with_the_schema() {
-    for (when, expected) in [
+    let cases = [
         ("condition: Ready, reason: [Down, '']", ""),
         // It also holds without the member.
         ("condition: Ready, severity: [Error, '']", ""),
@@ -385,7 +386,18 @@ fn each_word_of_a_predicate_is_compared_with_the_schema() {
         ),
         ("field: /spec/plan, is: Huge", "Unsupported value: \"Huge\""),
         ("oldField: /status/phase, is: Huge", "Unsupported value: \"Huge\""),
-    ] {
+        ("field: /status/phase, isNot: [Ready, failed]", "Unsupported value: \"failed\""),
+        ("field: /status/ready, matches: ^a", "this is a test of strings"),
+        ("field: /status/tier, future: true", "rejects every time"),
+        ("field: /status/tier, past: true", "rejects every time"),
+        ("field: /status/tier, set: true", ""),
+        ("field: /status/tier, changed: true", ""),
+    ];
+    for key in Value::TESTS {
+        let is_tested = |(when, _): &(&str, &str)| when.contains(&format!(", {key}: "));
+        assert!(cases.iter().any(is_tested), "what does the schema say of {key}?");
+    }
+    for (when, expected) in cases {
         let lists = "  conditions: [{path: /status/conditions}]\n";
         let rule = format!(
             "{lists}  rules: [{{id: r, path: /status/phase, when: {{{when}}}, action: Warn, message: m}}]\n"
