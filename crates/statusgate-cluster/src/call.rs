@@ -8,6 +8,7 @@ use http::{HeaderMap, Method};
 use hyper::body::Bytes;
 use jiff::fmt::rfc2822;
 use kube::core::Status;
+use statusgate_core::source::json_as_yaml;
 
 /// A request.
 #[derive(Clone, Debug)]
@@ -44,25 +45,10 @@ impl<'c> Call<'c> {
 
     /// A server-side apply of an object in JSON.
     pub(super) fn apply(path: &'c str, object: &str) -> Self {
-        let body = yaml(object).into();
+        let body = json_as_yaml(object).into();
         // Kubernetes 1.20 supports only this type.
         Self { method: Method::PATCH, path, format: "application/apply-patch+yaml", body }
     }
-}
-
-/// JSON as YAML. YAML allows some control characters only escaped, and reads others as line breaks:
-/// <https://yaml.org/spec/1.1/#id868524>.
-fn yaml(json: &str) -> String {
-    let mut yaml = String::new();
-    for letter in json.chars() {
-        match u32::from(letter) {
-            code @ (0x7f..=0x9f | 0x2028 | 0x2029 | 0xfeff | 0xfffe | 0xffff) => {
-                yaml.push_str(&format!("\\u{code:04x}"));
-            }
-            _ => yaml.push(letter),
-        }
-    }
-    yaml
 }
 
 impl Answer {

@@ -46,7 +46,7 @@ pub use fields::Places;
 pub use json::{Members, kind_of, reason};
 pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
-pub use place::{Place, one_line};
+pub use place::{Place, json_as_yaml, one_line};
 pub use record::{Record, RecordedRequest};
 pub use stored::{ObjectKey, Stored};
 pub use text::{STDIN, Source};

@@ -235,6 +235,19 @@ fn a_list_that_only_has_the_name_of_conditions_is_a_history() {
     );
 }
 
+#[test]
+fn names_that_yaml_does_not_allow_or_that_nobody_sees_are_no_rules() {
+    let text = recorded(12)
+        .replace("Running", "Run\u{fffe}ning")
+        .replace("VolumeBound", "Volume\u{202e}Bound");
+    let (yaml, warned) = drafted(&text, &Schema::free(), None);
+    assert_eq!(warned, 0);
+    assert!(
+        !yaml.contains(['\u{fffe}', '\u{202e}', '\u{85}']) && !yaml.contains("correction"),
+        "{yaml}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

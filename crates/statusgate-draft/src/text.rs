@@ -1,7 +1,7 @@
 //! Values as YAML in flow style, and recorded values for people.
 
 use serde_json::Value;
-use statusgate_core::source::one_line;
+use statusgate_core::source::{json_as_yaml, one_line};
 
 /// The characters of a value in a comment or a question.
 const MAX_SHOWN: usize = 60;
@@ -43,7 +43,7 @@ pub(crate) fn scalar(text: &str) -> String {
     if is_plain {
         return text.to_owned();
     }
-    Value::from(text).to_string()
+    json_as_yaml(&Value::from(text).to_string())
 }
 
 /// A recorded value for people, on one line, not too long.

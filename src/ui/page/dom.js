@@ -22,9 +22,9 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** Invisible letters and those that change the order of the text as escapes: they can make one name look like another. */
+/** Invisible letters, those that change the order of the text, and what is no character, as escapes: they can make one name look like another. */
 export function visible(text) {
-  return text.replace(/[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(/[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function shown(children) {

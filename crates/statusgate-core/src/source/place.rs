@@ -109,15 +109,42 @@ pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => line.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            hidden if is_hidden(hidden) => push_escape(&mut line, hidden),
             _ => line.push(if letter.is_control() { ' ' } else { letter }),
         }
     }
     line
+}
+
+/// JSON as YAML. YAML allows some characters only escaped, and reads others as line breaks:
+/// <https://yaml.org/spec/1.1/#id868524>. What people cannot see is also escaped.
+pub fn json_as_yaml(json: &str) -> String {
+    let mut yaml = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '\u{7f}'..='\u{9f}' => push_escape(&mut yaml, letter),
+            hidden if is_hidden(hidden) => push_escape(&mut yaml, hidden),
+            _ => yaml.push(letter),
+        }
+    }
+    yaml
+}
+
+/// Letters that are invisible or change the order of the text, and what is no character.
+const fn is_hidden(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fffe}'..='\u{ffff}'
+    )
+}
+
+fn push_escape(text: &mut String, letter: char) {
+    text.push_str(&format!("\\u{:04x}", u32::from(letter)));
 }
 
 /// The nearest character boundary at or before a byte.
@@ -139,6 +166,7 @@ mod tests {
     #[test]
     fn foreign_text_cannot_steer_a_terminal_or_hide_letters() {
         assert_eq!(one_line("a\u{202e}b\u{1b}[2J\nc\u{200b}ä"), "a\\u202eb [2J c\\u200bä");
+        assert_eq!(json_as_yaml("\"a\u{202e}\u{85}ä\u{fffe}\""), r#""a\u202e\u0085ä\ufffe""#);
     }
 
     #[test]
