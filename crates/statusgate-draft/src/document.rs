@@ -18,7 +18,7 @@ pub struct Draft {
     pub(crate) entries: Vec<Entry>,
     /// What only the author knows, the most important first.
     pub questions: Vec<String>,
-    /// How many rules were left out because of [`MAX_LINES`].
+    /// How many rules and questions were left out because of [`MAX_LINES`].
     pub left_out: usize,
 }
 
@@ -113,8 +113,9 @@ impl Draft {
         &mut self.entries[index]
     }
 
-    /// Leaves out the weakest rules until the document has at most [`MAX_LINES`].
+    /// Leaves out the last questions, and the weakest rules until the document has at most [`MAX_LINES`].
     pub(crate) fn shorten(&mut self) {
+        self.left_out += self.questions.len().saturating_sub(MAX_QUESTIONS);
         self.questions.truncate(MAX_QUESTIONS);
         while self.lines().len() > MAX_LINES {
             let entries = self.entries.iter().enumerate();
@@ -143,7 +144,7 @@ impl Draft {
             flow(&self.resources)
         );
         if self.left_out > 0 {
-            end += &format!("# {} weaker rules were left out.\n", self.left_out);
+            end += &format!("# {} weaker rules and questions were left out.\n", self.left_out);
         }
         if !self.questions.is_empty() {
             end += &format!(

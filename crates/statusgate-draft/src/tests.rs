@@ -117,6 +117,25 @@ fn one_object_that_contradicts_a_rule_turns_it_into_a_question() {
 }
 
 #[test]
+fn questions_that_are_left_out_are_counted() {
+    // Each of twelve types has one reason with which one object has another status.
+    let mut lines = Vec::new();
+    for name in 0..30 {
+        let conditions: Vec<Value> = (0..12)
+            .map(|kind| {
+                let status = if name == kind { "False" } else { "True" };
+                condition(&format!("Kind{kind}"), status, "Done", name, 1)
+            })
+            .collect();
+        lines.push(write(name, 1, &json!({}), &json!({"conditions": conditions})));
+    }
+    let (yaml, _) = drafted(&lines.join("\n"), &Schema::free(), None);
+    assert_eq!(yaml.matches("is the other one a bug?").count(), 10, "{yaml}");
+    let left_out = yaml.lines().find(|line| line.ends_with("and questions were left out."));
+    assert!(left_out.is_some(), "{yaml}");
+}
+
+#[test]
 fn a_rule_of_the_base_that_the_recording_contradicts_is_switched_off() {
     // Without Ready, it is not a resource of Knative.
     let text =

@@ -27,8 +27,7 @@ pub(crate) fn flow(value: &Value) -> String {
                 let first = FIRST.iter().position(|known| known == name);
                 (first.unwrap_or(FIRST.len()), LAST.iter().position(|known| known == name))
             });
-            let pairs = members.into_iter();
-            let pairs = pairs.map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
+            let pairs = members.iter().map(|(key, of)| format!("{}: {}", scalar(key), flow(of)));
             format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
