@@ -76,9 +76,9 @@ fn each_key_occurs_in_these_tests_and_in_a_part_of_its_word() {
     let documents = [every_word(), words_about_elements()].concat();
     for entry in WORDS {
         for key in [entry.keys, entry.tests].concat() {
-            let is_of_word =
-                |document: &&Json| entry.keys.iter().any(|of| document[*of] != Json::Null);
-            let mut of_word = documents.iter().filter(is_of_word);
+            let mut of_word = documents
+                .iter()
+                .filter(|document| entry.keys.iter().any(|of| document[*of] != Json::Null));
             assert!(
                 of_word.any(|document| document[key] != Json::Null),
                 "{key} of {:?}",

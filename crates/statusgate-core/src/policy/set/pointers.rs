@@ -127,9 +127,8 @@ fn compare(key: &str, at: At<'_>, around: &Around, defined: &[&Defined]) {
                 return compare("path", at.key("path"), around, defined);
             }
             values::compare(key, at, around, defined);
-            let around = own;
             for (key, _) in entries {
-                compare(&key.name, at.key(&key.name), &around, defined);
+                compare(&key.name, at.key(&key.name), &own, defined);
             }
         }
         Value::List(items) => {
