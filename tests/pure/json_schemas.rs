@@ -1,5 +1,6 @@
 //! The JSON Schemas of documents: as checked in, and of one mind with the reader.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -220,10 +221,19 @@ fn with_unknown_keys(document: &Value, at: &str, found: &mut Vec<String>) {
 #[test]
 fn a_key_that_the_reader_does_not_know_the_schema_does_not_either() {
     let (mut known, mut unknown) = (0, 0);
+    let mut forms = BTreeSet::new();
     for (name, document) in documents() {
         let validator = validator(&document);
+        let kind: DocumentKind = serde_json::from_value(document["kind"].clone()).unwrap();
+        let schema = kind.json_schema().to_string();
         let mut places = Vec::new();
         with_unknown_keys(&document, "", &mut places);
+        // The mappings at one place of the schema are read alike: one of them in all documents is enough.
+        places.retain(|place| {
+            let is_key = |key: &&str| schema.contains(&format!("\"{key}\":"));
+            let keys = place.split('/').map(|key| Some(key).filter(is_key).unwrap_or("*"));
+            forms.insert((kind, keys.collect::<Vec<_>>().join("/")))
+        });
         for place in places {
             let mut changed = document.clone();
             changed.pointer_mut(&place).unwrap()["zzz"] = json!("zzz");
@@ -241,7 +251,7 @@ fn a_key_that_the_reader_does_not_know_the_schema_does_not_either() {
             }
         }
     }
-    assert!(unknown > 500 && known > 10, "{unknown} refused, {known} taken");
+    assert!(unknown > 100 && known > 0, "{unknown} refused, {known} taken");
 }
 
 /// Code can print any predicate as a document.
