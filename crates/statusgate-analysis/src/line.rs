@@ -82,6 +82,14 @@ pub fn rules(convention: &Convention) -> impl Iterator<Item = Clause<'_>> {
     })
 }
 
+impl<'c> Line<'c> {
+    /// Sets the violation as a predicate.
+    fn prove(&mut self, when: Cow<'c, Predicate>, list: &'c ConditionList, of_element: bool) {
+        let (id, action, list) = (self.id, self.action, Some(list));
+        self.proof = Some(Clause { id, when, list, of_element, action, trigger: None, path: None });
+    }
+}
+
 impl Clause<'_> {
     /// What it asks of an object, or of an element.
     pub fn question(&self) -> Question<'_> {
@@ -116,10 +124,8 @@ pub fn lines(convention: &Convention) -> Vec<Line<'_>> {
     lines.scope = Scope::Other;
     lines.fields(&convention.fields);
     for (rule, clause) in convention.rules.iter().zip(rules(convention)) {
-        lines.add(&rule.rule, rule.action, rule.when.in_words());
-        if let Some(line) = lines.lines.last_mut() {
-            (line.judges, line.proof) = (clause.trigger, Some(clause));
-        }
+        let line = lines.add(&rule.rule, rule.action, rule.when.in_words());
+        (line.judges, line.proof) = (clause.trigger, Some(clause));
     }
     lines.lines
 }
@@ -140,8 +146,8 @@ pub fn lines_of_policy(policy: &Policy) -> Vec<Line<'_>> {
         }
     }
     for rule in &policy.rules {
-        lines.add(&rule.id, rule.action, format!("the CEL expression of {} is false", rule.name));
-        lines.judges(&rule.trigger);
+        let what = format!("the CEL expression of {} is false", rule.name);
+        lines.add(&rule.id, rule.action, what).judges = Some(&rule.trigger);
     }
     lines.lines
 }
@@ -154,29 +160,17 @@ struct Lines<'c> {
 }
 
 impl<'c> Lines<'c> {
-    fn add(&mut self, id: &'c str, action: Disposition, sentence: String) {
-        let (scope, subject) = (self.scope, self.subject);
+    /// Adds a line, and returns it.
+    fn add(&mut self, id: &'c str, action: Disposition, sentence: String) -> &mut Line<'c> {
+        let (at, scope, subject) = (self.lines.len(), self.scope, self.subject);
         self.lines.push(Line { id, action, scope, sentence, subject, judges: None, proof: None });
+        &mut self.lines[at]
     }
 
     /// Adds a line, if there is such a rule.
     fn given(&mut self, sanction: Option<&'c Sanction>, sentence: impl FnOnce() -> String) {
         if let Some(Sanction { rule, action }) = sanction {
             self.add(rule, *action, sentence());
-        }
-    }
-
-    fn judges(&mut self, trigger: &'c Trigger) {
-        if let Some(line) = self.lines.last_mut() {
-            line.judges = Some(trigger);
-        }
-    }
-
-    /// Adds the violation of the last line, which must be the one just added, as a predicate.
-    fn prove(&mut self, when: Cow<'c, Predicate>, list: &'c ConditionList, of_element: bool) {
-        if let Some(Line { id, action, proof, .. }) = self.lines.last_mut() {
-            let (action, list) = (*action, Some(list));
-            *proof = Some(Clause { id, when, list, of_element, action, trigger: None, path: None });
         }
     }
 
@@ -254,8 +248,8 @@ impl<'c> Lines<'c> {
         self.elsewhere(|lines| {
             for rule in &list.each {
                 let what = format!("an element of {path}: {}", rule.when.0.in_words());
-                lines.add(&rule.rule, rule.action, what);
-                lines.prove(Cow::Borrowed(&rule.when.0), list, true);
+                let line = lines.add(&rule.rule, rule.action, what);
+                line.prove(Cow::Borrowed(&rule.when.0), list, true);
             }
         });
     }
@@ -267,10 +261,10 @@ impl<'c> Lines<'c> {
             let Some((when, sanction)) = presence.as_ref().map(Presence::parts) else { continue };
             let also = when.map(|when| format!(" and {}", when.in_words()));
             let what = format!("{name} is {what}{}", also.unwrap_or_default());
-            self.add(&sanction.rule, sanction.action, what);
             let condition = Condition { present: Some(present), ..Condition::of(kind.sample()) };
             let parts = std::iter::once(condition.into()).chain(when.cloned());
-            self.prove(Cow::Owned(Predicate::all(parts)), list, false);
+            let line = self.add(&sanction.rule, sanction.action, what);
+            line.prove(Cow::Owned(Predicate::all(parts)), list, false);
         }
         self.given(kind.not_true.as_ref(), || format!("{name} is present but not True"));
         self.given(kind.reverted.as_ref(), || format!("{name} was True and is no longer"));
