@@ -9,47 +9,38 @@ use statusgate_core::policy::{Check, Disposition, FieldType, Format};
 
 /// A check of a field, as a list of short clauses.
 pub fn check(check: &Check) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut say = |condition: bool, text: String| {
-        if condition {
-            words.push(text);
-        }
-    };
-    say(check.required, "required".to_owned());
-    say(check.forbidden, "forbidden".to_owned());
-    say(!check.nullable, "not null".to_owned());
-    say(check.empty_is_absent, "\"\" is absent".to_owned());
-    if let Some(kind) = check.kind {
-        let plain =
-            kind == FieldType::String && (check.format.is_some() || !check.values.is_empty());
-        say(!plain, kind.to_string());
-    }
+    // A format or values already say that it is a text.
+    let is_plain = check.format.is_some() || !check.values.is_empty();
+    let kind = check.kind.filter(|kind| *kind != FieldType::String || !is_plain);
     let values = check.values.iter().map(|value| match value.value() {
         Value::String(text) => quoted_if_odd(text),
         other => other.to_string(),
     });
-    say(!check.values.is_empty(), any_of(values));
-    if let Some(format) = check.format {
-        let format = match format {
-            Format::DateTime => "an RFC 3339 time",
-            Format::Quantity => "a quantity",
-            Format::QualifiedName => "a qualified name",
-        };
-        say(true, format.to_owned());
-    }
-    let mut limit = |what: &str, limit: Option<String>| {
-        say(limit.is_some(), format!("{what} {}", limit.unwrap_or_default()));
-    };
-    limit("at least", check.min_length.map(|least| characters(least, "character")));
-    limit("at most", check.max_length.map(|most| characters(most, "character")));
-    limit("at most", check.max_bytes.map(|most| characters(most, "byte")));
-    limit("at least", check.minimum.map(|least| least.to_string()));
-    limit("at most", check.maximum.map(|most| most.to_string()));
-    limit("it", check.message.as_ref().map(ToString::to_string));
+    let format = check.format.map(|format| match format {
+        Format::DateTime => "an RFC 3339 time",
+        Format::Quantity => "a quantity",
+        Format::QualifiedName => "a qualified name",
+    });
     // The message of a check describes its pattern.
     let pattern = check.pattern.as_ref().filter(|_| check.message.is_none());
-    limit("matches", pattern.map(|pattern| format!("`{}`", pattern.as_str())));
-    let mut text = words.join(", ");
+    let limit = |what: &str, limit: Option<String>| limit.map(|limit| format!("{what} {limit}"));
+    let words = [
+        check.required.then(|| "required".to_owned()),
+        check.forbidden.then(|| "forbidden".to_owned()),
+        (!check.nullable).then(|| "not null".to_owned()),
+        check.empty_is_absent.then(|| "\"\" is absent".to_owned()),
+        kind.map(|kind| kind.to_string()),
+        (!check.values.is_empty()).then(|| any_of(values)),
+        format.map(str::to_owned),
+        limit("at least", check.min_length.map(|least| characters(least, "character"))),
+        limit("at most", check.max_length.map(|most| characters(most, "character"))),
+        limit("at most", check.max_bytes.map(|most| characters(most, "byte"))),
+        limit("at least", check.minimum.map(|least| least.to_string())),
+        limit("at most", check.maximum.map(|most| most.to_string())),
+        limit("it", check.message.as_ref().map(ToString::to_string)),
+        limit("matches", pattern.map(|pattern| format!("`{}`", pattern.as_str()))),
+    ];
+    let mut text = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
     if text.is_empty() {
         text.push_str("known");
     }
