@@ -56,7 +56,7 @@ impl Table<PhaseOutcome> {
         let mut space = collector.into_space();
         // Each phase is an outcome of the table.
         space.facts.shift_remove(&Fact::Phase { old: false });
-        Self::walk(space, &stage, |scene| {
+        Self::walk(space, &stage, MAX_ROWS, |scene| {
             stage.look(scene, None, |facts| {
                 let place = |name: &str| rules.phases.iter().position(|phase| phase.name == name);
                 let admissible: Vec<bool> =
@@ -92,10 +92,7 @@ impl Table<Vec<usize>> {
         let questions: Vec<Question<'_>> =
             chosen.iter().map(|(_, clause)| clause.question()).collect();
         let space = space_of(convention, &version, &questions);
-        if space.size().is_none_or(|size| size > most) {
-            return Err(space.into());
-        }
-        Self::walk(space, &stage, |scene| {
+        Self::walk(space, &stage, most, |scene| {
             let firing = chosen.iter().filter(|(_, clause)| stage.holds(scene, &clause.question()));
             Some(firing.map(|(number, _)| *number).collect())
         })
@@ -106,9 +103,10 @@ impl<T: Eq + Hash> Table<T> {
     fn walk(
         space: Space,
         stage: &Stage<'_>,
+        most: usize,
         mut outcome: impl FnMut(&Scene) -> Option<T>,
     ) -> Result<Self, Box<Space>> {
-        let Some(size) = space.size().filter(|size| *size <= MAX_ROWS) else {
+        let Some(size) = space.size().filter(|size| *size <= most) else {
             return Err(space.into());
         };
         let mut outcomes: IndexSet<T> = IndexSet::new();
