@@ -142,14 +142,8 @@ const MAX_ANSWERS: usize = u128::BITS as usize;
 
 impl Fact {
     /// Whether it is about the stored object.
-    pub(crate) const fn is_stored(&self) -> bool {
-        matches!(
-            self,
-            Self::Phase { old: true }
-                | Self::Condition { old: true, .. }
-                | Self::Field { old: true, .. }
-                | Self::Member { old: true, .. }
-        )
+    pub(crate) fn is_stored(&self) -> bool {
+        *self != self.written()
     }
 
     /// The same of the written object.

@@ -181,8 +181,7 @@ pub(crate) const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 /// Whether the elements of a list have the status of a condition. Otherwise `status` is a member with other values, such as
 /// the state of a node, or there is none.
 pub(crate) fn has_statuses(list: &ConditionList) -> bool {
-    let checks: Vec<&Check> =
-        list.members.get("status").into_iter().flat_map(|all| all.iter()).collect();
+    let checks = checks_of_member(list, "status");
     let mut statuses = STATUSES.map(Value::from).into_iter();
     has(list, "status") && statuses.any(|status| passes(&checks, &status))
 }
@@ -250,7 +249,8 @@ pub(crate) fn matching(pattern: &Pattern, more: usize) -> Option<String> {
 
 fn example_of(hir: &Hir, more: usize, text: &mut Vec<u8>) {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => {}
+        // The parser does not use Unicode classes.
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Unicode(_)) => {}
         HirKind::Literal(literal) => text.extend_from_slice(&literal.0),
         HirKind::Class(Class::Bytes(class)) => {
             // The first byte of a class such as "anything but a space" is not printable.
@@ -258,8 +258,6 @@ fn example_of(hir: &Hir, more: usize, text: &mut Vec<u8>) {
                 class.ranges().iter().any(|range| (range.start()..=range.end()).contains(byte))
             }));
         }
-        // The parser does not use Unicode classes.
-        HirKind::Class(Class::Unicode(_)) => {}
         HirKind::Repetition(repetition) => {
             let more = u32::try_from(more).unwrap_or(u32::MAX);
             let count = repetition.min.saturating_add(more);
