@@ -281,8 +281,8 @@ impl<'c> Stage<'c> {
 
     fn finish(&self, side: Side, deleting: bool, generation: Option<i64>) -> Value {
         let mut object = side.0;
-        // Labels and annotations.
-        let mut metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+        // There may be labels and annotations.
+        let metadata = &mut object["metadata"];
         metadata["name"] = "example".into();
         if let Some(generation) = generation {
             metadata["generation"] = generation.into();
@@ -290,10 +290,9 @@ impl<'c> Stage<'c> {
         if deleting {
             metadata["deletionTimestamp"] = facts::PAST.into();
         }
-        object.insert("apiVersion".to_owned(), format!("{}/{}", self.group(), self.version).into());
-        object.insert("kind".to_owned(), KIND.into());
-        object.insert("metadata".to_owned(), metadata);
-        object.into()
+        object["apiVersion"] = format!("{}/{}", self.group(), self.version).into();
+        object["kind"] = KIND.into();
+        object
     }
 
     /// Calls `ask` with the engine's facts of the scene, including its element if it has one.
@@ -369,10 +368,8 @@ impl<'c> Stage<'c> {
             return;
         };
         for (name, value) in whole {
-            let asked = Fact::Member { old: false, name };
-            if !space.facts.contains_key(&asked)
-                && let Fact::Member { name, .. } = asked
-            {
+            let asked = Fact::Member { old: false, name: name.clone() };
+            if !space.facts.contains_key(&asked) {
                 item.insert(name, value);
             }
         }
@@ -409,14 +406,11 @@ impl<'c> Stage<'c> {
     /// The phase in an object.
     pub(crate) fn phase_of<'o>(&self, object: &'o Value) -> Option<&'o str> {
         let rules = self.convention.phase.as_ref()?;
-        let mut place = object;
-        for token in rules.path.tokens() {
-            place = match place {
-                Value::Array(items) if token == "-1" => items.last()?,
-                other => other.get(token)?,
-            };
-        }
-        place.as_str()
+        let phase = rules.path.tokens().iter().try_fold(object, |place, token| match place {
+            Value::Array(items) if token == "-1" => items.last(),
+            other => other.get(token),
+        });
+        phase?.as_str()
     }
 
     pub(crate) fn resource<'r>(&self, plural: &'r str) -> Resource<'r>

@@ -1,6 +1,6 @@
 //! Objects under construction.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::facts::Answer;
 use statusgate_core::language::Observed;
@@ -18,7 +18,7 @@ pub(super) struct Builder {
 
 /// The `status` and `spec` of an object under construction.
 #[derive(Default)]
-pub(super) struct Side(pub(super) Map<String, Value>);
+pub(super) struct Side(pub(super) Value);
 
 impl Builder {
     pub(super) fn side(&mut self, old: bool) -> &mut Side {
@@ -44,9 +44,8 @@ impl Side {
     /// The value at a path, null if there is none yet. `None` if another value blocks the path, or if a list
     /// has no such element and may not `grow`.
     fn place(&mut self, path: &Pointer, grow: bool) -> Option<&mut Value> {
-        let (first, rest) = path.tokens().split_first()?;
-        let mut place = self.0.entry(first.clone()).or_insert(Value::Null);
-        for token in rest {
+        let mut place = &mut self.0;
+        for token in path.tokens() {
             let index = token.parse::<usize>().ok();
             if place.is_null() {
                 *place = if token == "-1" || index.is_some() { json!([]) } else { json!({}) };
@@ -117,8 +116,7 @@ impl Side {
     }
 
     fn get(&self, path: &Pointer) -> Option<&Value> {
-        let (first, rest) = path.tokens().split_first()?;
-        rest.iter().try_fold(self.0.get(first)?, |value, token| match value {
+        path.tokens().iter().try_fold(&self.0, |value, token| match value {
             Value::Array(items) if token == "-1" => items.last(),
             Value::Array(items) => items.get(token.parse::<usize>().ok()?),
             value => value.get(token),
@@ -148,9 +146,8 @@ impl Side {
     pub(super) fn sort(&mut self, convention: &Convention, version: &str) {
         let lists = convention.lists(version);
         for list in lists.filter(|list| list.order.is_some() && list.outer.is_none()) {
-            let (first, rest) = (list.path.tokens().first(), list.path.tokens().iter().skip(1));
-            let place = first.and_then(|first| self.0.get_mut(first));
-            let place = rest.fold(place, |place, token| place?.get_mut(token));
+            let mut tokens = list.path.tokens().iter();
+            let place = tokens.try_fold(&mut self.0, |place, token| place.get_mut(token));
             if let Some(Value::Array(items)) = place {
                 items.sort_by_key(|item| {
                     item["type"].as_str().and_then(|kind| list.rank(kind)).unwrap_or(usize::MAX)
