@@ -458,9 +458,9 @@ fn element_at<'o, 'a>(object: &'o Object<'a>, place: &Pointer) -> Option<&'o Jso
 }
 
 impl Scene {
-    /// The scene of given objects.
-    pub(crate) fn of(object: Value, old: Option<Value>, plural: &str) -> Self {
-        Self { object, old, plural: plural.to_owned(), element_of: None }
+    /// The scene of given objects of any resource.
+    pub(crate) const fn of(object: Value, old: Option<Value>) -> Self {
+        Self { object, old, plural: String::new(), element_of: None }
     }
 
     /// The stored object. Without one, it is the new object without a status.

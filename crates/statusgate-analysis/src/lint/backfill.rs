@@ -4,6 +4,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
 use super::additions::{Addition, Part, REPAIR, Sets, taken};
+use super::gate::Write;
 use super::rules::MAX_WRITES;
 use super::rulings::{Ruling, rulings_of_phase};
 use super::{Kind, Lint, Remark};
@@ -41,9 +42,10 @@ pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
                 if metadata {
                     add_metadata(&mut scene);
                 }
-                for (action, policies) in lint.gate.all() {
-                    let counts = actions.is_empty() || actions.contains(action);
-                    let rules = if counts { lint.write(&scene).undone(policies) } else { continue };
+                let all = lint.gate.all().iter();
+                let counted = all.filter(|(of, _)| actions.is_empty() || actions.contains(of));
+                for (_, policies) in counted {
+                    let rules = Write::of(&lint.stage, &scene).undone(policies);
                     if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
                         let witness = Some(scene.to_yaml());
                         remarks.push(Remark::new(Kind::PatchRejected, rules, UNDONE, witness));
@@ -92,7 +94,7 @@ pub(super) fn defaults_are_set(lint: &Lint<'_>) -> Vec<Remark> {
     for mut scene in lint.patched() {
         for phase in &rules.phases {
             lint.stage.set_phase(&mut scene.object, &phase.name);
-            for name in lint.write(&scene).withheld(lint.gate.policies(Action::Deny)) {
+            for name in Write::of(&lint.stage, &scene).withheld(lint.gate.policies(Action::Deny)) {
                 let entry = waiting.entry(name);
                 entry.or_insert_with(|| (IndexSet::new(), scene.to_yaml())).0.insert(&phase.name);
             }

@@ -215,7 +215,7 @@ impl<'s> Search<'s> {
     }
 
     fn findings(&self, scene: &Scene) -> Vec<Found> {
-        Write::of(scene, self.stage.resource(&scene.plural)).findings(self.policies)
+        Write::of(&self.stage, scene).findings(self.policies)
     }
 
     /// The rules with findings, each once.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::each_once;
 use crate::facts::NOW;
-use crate::scene::Scene;
+use crate::scene::{Scene, Stage};
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{Action, Found, Verdict, decide, review};
 use statusgate_core::model::{Object, Resource, Subject, Webhook};
@@ -96,7 +96,8 @@ pub(super) struct Write<'w> {
 
 impl<'w> Write<'w> {
     /// The write of a scene.
-    pub(super) fn of(scene: &'w Scene, resource: Resource<'w>) -> Self {
+    pub(super) fn of(stage: &Stage<'w>, scene: &'w Scene) -> Self {
+        let resource = stage.resource(&scene.plural);
         Self { resource, old: scene.stored(), new: &scene.object }
     }
 

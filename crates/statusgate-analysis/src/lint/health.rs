@@ -46,7 +46,7 @@ pub(super) fn phases_have_a_health(lint: &Lint<'_>) -> Vec<Remark> {
 
 /// Some conventions want this; kstatus and Flux cannot express anything else.
 pub(super) fn objects_without_a_status_are_not_current(lint: &Lint<'_>) -> Vec<Remark> {
-    let scene = Scene::of(lint.stage.bare(), None, "");
+    let scene = Scene::of(lint.stage.bare(), None);
     let decided = lint.stage.health(&scene);
     let is_current = decided.is_some_and(|(_, health)| health.class.is == HealthStatus::Current);
     let message = "an object without a status is current, before its controller has seen it";

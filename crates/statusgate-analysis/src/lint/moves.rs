@@ -1,5 +1,6 @@
 //! The table of moves, and the reasons of phases: likely oversights.
 
+use super::gate::Write;
 use super::{Kind, Lint, Remark, one_per_cause};
 use crate::facts::{Fact, Question};
 use crate::scene::Scene;
@@ -123,8 +124,8 @@ impl Lint<'_> {
             self.stage.set_phase(&mut old, from);
         }
         self.stage.set_phase(&mut new, to);
-        let scene = Scene::of(new, Some(old), "");
-        let (_, rules) = self.write(&scene).review(self.gate.policies(Action::Warn));
+        let scene = Scene::of(new, Some(old));
+        let (_, rules) = Write::of(&self.stage, &scene).review(self.gate.policies(Action::Warn));
         (rules.iter().any(|found| **found == **rule), scene.to_yaml())
     }
 }

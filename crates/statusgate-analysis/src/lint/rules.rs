@@ -165,13 +165,6 @@ impl<'c> Lint<'c> {
         clauses.map(|clause| clause.id).chain(others).map(str::to_owned).collect()
     }
 
-    pub(super) fn write<'s>(&self, scene: &'s Scene) -> Write<'s>
-    where
-        'c: 's,
-    {
-        Write::of(scene, self.stage.resource(&scene.plural))
-    }
-
     /// Searches for a state in which a write of a phase is accepted, also after one of these writes. Also
     /// returns the first state that its evidence and the moves admit, and the rules that reject it.
     ///
@@ -269,7 +262,7 @@ impl<'c> Lint<'c> {
 
     /// The rules that reject the write of a scene. `None` if they accept it.
     fn rejection(&self, scene: &Scene, relevant: &[String]) -> Rules {
-        let (_, mut rules) = self.write(scene).review(self.gate.policies(Action::Deny));
+        let (_, mut rules) = Write::of(&self.stage, scene).review(self.gate.policies(Action::Deny));
         rules.retain(|rule| relevant.contains(rule));
         (!rules.is_empty()).then_some(rules)
     }

@@ -134,7 +134,7 @@ impl<'l, 'c> Model<'l, 'c> {
         let rows = self.rules.phases.iter().map(|stored| {
             let mut old = object.clone();
             stage.set_phase(&mut old, &stored.name);
-            let scene = Scene::of(object.clone(), Some(old), plural);
+            let scene = Scene { plural: plural.to_owned(), ..Scene::of(object.clone(), Some(old)) };
             let look = stage.look(&scene, None, |facts| {
                 let phases = self.rules.phases.iter().map(|phase| {
                     let facts = Facts { phase: Some(&phase.name), ..*facts };

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::rules::MAX_WRITES;
 use super::changes::Variation;
-use super::{CLEAN, Candidate, KEPT, Search};
-use crate::facts::STATUSES;
-use crate::facts::{Fact, LATER, PAST, Question, Space, matching};
+use super::{CLEAN, Candidate, KEPT, Search, keep_best};
+use crate::facts::{Fact, LATER, PAST, Question, STATUSES, Space, matching};
 use crate::line::{Clause, clauses};
 use crate::scene::{Scene, put};
 use crate::table::space_of;
@@ -107,19 +106,17 @@ impl<'s> Search<'s> {
                     self.stage.set_phase(&mut scene.object, &phase.name);
                 }
                 if self.wrong(&scene, true).1 {
-                    found.push(self.candidate(scene));
+                    keep_best(&mut found, self.candidate(scene));
                 }
             }
         }
-        found.sort_by_key(|found| found.cost);
-        found.truncate(KEPT);
         found
     }
 
     /// Writes of one condition, one phase or one field, and with changes that may violate a rule.
     pub(in super::super) fn simple_writes(&self) -> impl Iterator<Item = Scene> {
         let empty =
-            std::iter::once_with(|| self.with_changes(self.scene(self.object(|_| {}), None)));
+            std::iter::once_with(|| self.with_changes(Scene::of(self.object(|_| {}), None)));
         let of_lists = self.lists().flat_map(move |list| {
             let known = list.types.values().enumerate().map(|(at, kind)| (kind.sample(), at == 0));
             let kinds = known.chain([(OTHER.to_owned(), true)]);
@@ -134,7 +131,7 @@ impl<'s> Search<'s> {
             let objects = values.map(move |value| self.object(|object| put(object, path, value)));
             objects.flat_map(move |object| {
                 let olds = [None, Some(object.clone())].into_iter();
-                olds.map(move |old| self.with_changes(self.scene(object.clone(), old)))
+                olds.map(move |old| self.with_changes(Scene::of(object.clone(), old)))
             })
         });
         empty.chain(of_lists).chain(of_phases).chain(of_fields).flatten()
@@ -148,10 +145,6 @@ impl<'s> Search<'s> {
 
     pub(in super::super) fn lists(&self) -> impl Iterator<Item = &'s ConditionList> + use<'s> {
         self.stage.convention.lists(self.stage.version)
-    }
-
-    pub(super) fn scene(&self, object: Value, old: Option<Value>) -> Scene {
-        Scene::of(object, old, "")
     }
 
     /// An object, with a generation if the convention has rules about generations.
@@ -179,9 +172,9 @@ impl<'s> Search<'s> {
             }
             self.object(|object| self.stage.set_element(object, list, condition))
         };
-        let first = self.scene(of("True", PAST), None);
-        let same = self.scene(of("True", PAST), Some(of("True", PAST)));
-        let changed = self.scene(of("False", LATER), Some(of("True", PAST)));
+        let first = Scene::of(of("True", PAST), None);
+        let same = Scene::of(of("True", PAST), Some(of("True", PAST)));
+        let changed = Scene::of(of("False", LATER), Some(of("True", PAST)));
         for scene in [&first, &same, &changed] {
             if all {
                 writes.extend(self.changes(scene, true));
@@ -192,9 +185,9 @@ impl<'s> Search<'s> {
             writes.extend(self.removals(scene));
         }
         for status in STATUSES {
-            writes.push(self.scene(of(status, PAST), None));
+            writes.push(Scene::of(of(status, PAST), None));
             let others = STATUSES.iter().filter(|other| **other != status);
-            writes.extend(others.map(|other| self.scene(of(status, LATER), Some(of(other, PAST)))));
+            writes.extend(others.map(|other| Scene::of(of(status, LATER), Some(of(other, PAST)))));
         }
         writes.extend([first, same, changed]);
         writes
@@ -214,14 +207,14 @@ impl<'s> Search<'s> {
                 }
             })
         };
-        let first = self.scene(of(to, PAST), None);
-        let same = self.scene(of(to, PAST), Some(of(to, PAST)));
+        let first = Scene::of(of(to, PAST), None);
+        let same = Scene::of(of(to, PAST), Some(of(to, PAST)));
         for scene in [&first, &same] {
             writes.extend(self.varied(scene, false));
         }
         for from in rules.phases.iter().filter(|from| from.name != to.name) {
-            writes.push(self.scene(of(to, LATER), Some(of(from, PAST))));
-            writes.push(self.scene(of(to, PAST), Some(of(from, PAST))));
+            writes.push(Scene::of(of(to, LATER), Some(of(from, PAST))));
+            writes.push(Scene::of(of(to, PAST), Some(of(from, PAST))));
         }
         writes.extend([first, same]);
         writes
