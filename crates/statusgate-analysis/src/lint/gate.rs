@@ -110,16 +110,14 @@ impl<'w> Write<'w> {
             if let Some(status) = review.status {
                 object["status"] = status;
             }
-            denying(review.findings.into_iter().map(|found| (found.action, found.rule)))
+            denying(review.findings)
         });
         (object, rules.unwrap_or_default())
     }
 
     /// The rules by which the validating webhook alone rejects the write.
     pub(super) fn rejecting(&self, policies: &PolicySet) -> Vec<String> {
-        self.decided(policies, Webhook::Validate, |Verdict { findings, .. }| {
-            denying(findings.iter().map(|finding| (finding.action, finding.rule.to_string())))
-        })
+        denying(self.findings(policies))
     }
 
     /// The findings of the validating webhook.
@@ -169,9 +167,9 @@ impl<'w> Write<'w> {
 }
 
 /// The ids of the rules of findings that reject a write, each once.
-fn denying(findings: impl Iterator<Item = (Action, String)>) -> Vec<String> {
-    let denying = findings.filter(|(action, _)| *action == Action::Deny);
-    each_once(denying.map(|(_, rule)| rule))
+fn denying(findings: Vec<Found>) -> Vec<String> {
+    let denying = findings.into_iter().filter(|found| found.action == Action::Deny);
+    each_once(denying.map(|found| found.rule))
 }
 
 fn now() -> Timestamp {
