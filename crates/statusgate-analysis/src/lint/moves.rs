@@ -88,7 +88,8 @@ pub(super) fn reasons_belong_to_one_phase(lint: &Lint<'_>) -> Vec<Remark> {
         .collect()
 }
 
-fn moves<'l>(lint: &'l Lint<'_>) -> Option<(&'l PhaseRules, &'l Moves, &'l Id)> {
+/// The phases, their moves and the rule about these.
+pub(super) fn moves<'l>(lint: &'l Lint<'_>) -> Option<(&'l PhaseRules, &'l Moves, &'l Id)> {
     let rules = lint.convention.phase.as_ref()?;
     let moves = rules.moves.as_ref()?;
     Some((rules, moves, &moves.action.as_ref()?.rule))

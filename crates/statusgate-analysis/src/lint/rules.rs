@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::gate::Write;
 use super::joint::Joint;
+use super::moves::moves;
 use super::proof::Search;
 use super::rulings::Ruling;
 use super::{Kind, Lint, Remark, one_per_cause};
@@ -14,7 +15,6 @@ use crate::line::Clause;
 use crate::scene::{Scene, Stage};
 use statusgate_core::engine::{Action, Truth};
 use statusgate_core::language::AnyWord;
-use statusgate_core::policy::Id;
 use statusgate_core::policy::convention::{PhaseRules, PhaseValue};
 
 /// Combinations that a search for one state tries before it gives up. A state that exists is found among
@@ -230,7 +230,7 @@ impl<'c> Lint<'c> {
     /// phase or with a phase that was written, if no rule rejects it.
     fn before(&self, scene: &Scene, relevant: &[String], written: &[Scene]) -> Vec<Value> {
         let mut others = relevant.to_vec();
-        others.retain(|rule| self.moves_rule().is_none_or(|moves| **rule != **moves));
+        others.retain(|rule| moves(self).is_none_or(|(_, _, of_moves)| **rule != **of_moves));
         let phases = written.iter().filter_map(|write| self.stage.phase_of(&write.object));
         let similar = [None].into_iter().chain(phases.map(Some)).map(|phase| {
             let mut scene = Scene { old: None, ..scene.clone() };
@@ -244,14 +244,9 @@ impl<'c> Lint<'c> {
         accepted.chain(of_resource).map(|scene| scene.object).collect()
     }
 
-    fn moves_rule(&self) -> Option<&'c Id> {
-        let moves = self.convention.phase.as_ref()?.moves.as_ref()?;
-        Some(&moves.action.as_ref()?.rule)
-    }
-
     /// Whether a rule is that of the phase's evidence or of the moves.
     fn decides_admission(&self, phase: &PhaseValue, rule: &str) -> bool {
-        *phase.rule == *rule || self.moves_rule().is_some_and(|moves| **moves == *rule)
+        *phase.rule == *rule || moves(self).is_some_and(|(_, _, of_moves)| **of_moves == *rule)
     }
 
     /// The rules that reject the write of a phase, or that of the phase that replaces it.
