@@ -275,12 +275,10 @@ impl<'c> Lint<'c> {
         built.as_ref()
     }
 
-    /// The versions in which the lists of these questions exist.
-    fn stages(&self, questions: &[Question<'_>]) -> Vec<Stage<'c>> {
-        let stages = self.stages.iter().filter(|stage| {
-            questions.iter().all(|of| of.list.is_none_or(|list| list.applies_to(stage.version)))
-        });
-        stages.copied().collect()
+    /// The versions in which the list of a question exists.
+    fn stages_of(&self, question: Question<'_>) -> impl Iterator<Item = Stage<'c>> {
+        let stages = self.stages.iter().copied();
+        stages.filter(move |stage| question.list.is_none_or(|list| list.applies_to(stage.version)))
     }
 
     /// The clauses about an object that can reject a write.

@@ -42,7 +42,7 @@ impl Joint {
 /// Some first status of an object is accepted.
 pub(super) fn statuses_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    for stage in lint.stages(&[]) {
+    for stage in lint.stages.iter().copied() {
         let mut rulings = lint.rulings_of_status(&lint.lists(stage));
         loop {
             let search =
@@ -64,7 +64,7 @@ pub(super) fn statuses_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
 /// Some condition of each type is accepted, and some status with a condition in each list.
 pub(super) fn conditions_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    for stage in lint.stages(&[]) {
+    for stage in lint.stages.iter().copied() {
         let lists = lint.lists(stage);
         for list in &lists {
             lint.elements(stage, list, &mut remarks);

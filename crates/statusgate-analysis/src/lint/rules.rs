@@ -276,7 +276,7 @@ impl<'c> Lint<'c> {
     /// Searches all versions for a state in which a predicate holds.
     pub(super) fn search(&self, question: Question<'_>) -> Searched {
         let mut found = Searched::Nothing;
-        for stage in self.stages(&[question]) {
+        for stage in self.stages_of(question) {
             match self.search_in(stage, question) {
                 found @ Searched::Something(_) => return found,
                 Searched::Nothing => {}
@@ -342,7 +342,7 @@ impl<'c> Lint<'c> {
     /// The state in which the most parts of a predicate hold that never holds as a whole.
     pub(super) fn nearest(&self, question: Question<'_>) -> (String, Option<String>) {
         let none = "no state violates this rule".to_owned();
-        let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
+        let Some(stage) = self.stages_of(question).next() else { return (none, None) };
         let space = stage.space(&[question]);
         let parts = question.predicate.conjuncts();
         let rated = stage.scenes(&space, space.scattered(MAX_WRITES)).map(|scene| {

@@ -29,7 +29,7 @@ fn each_search(policies: &PolicySet, name: &str, compare: impl Fn(&Search<'_, '_
     let convention = gate.convention();
     let stages = versions.iter().map(|version| Stage::of(convention, version)).collect();
     let lint = Lint::new(&gate, stages);
-    for stage in lint.stages(&[]) {
+    for stage in lint.stages.iter().copied() {
         let lists: Vec<&ConditionList> = lint.convention.lists(stage.version).collect();
         let search = Search { stage, gate: &gate, element: None, phase: None, filled: None };
         compare(&search, &lint.rulings_of_status(&lists));
