@@ -149,10 +149,8 @@ impl<'c> Lint<'c> {
         self.count(proof.judged);
         let core = match decision {
             Decision::Rejected(core) => core,
-            decision => match proof.accepted.filter(|_| decision == Decision::Accepted) {
-                Some(scene) => return Joint::Passes(scene),
-                None => return Joint::TooMany,
-            },
+            Decision::Accepted(scene) => return Joint::Passes(scene),
+            Decision::Unknown => return Joint::TooMany,
         };
         // Search again with the rules of the core only: the first search space also contains the facts of the
         // other rules.

@@ -38,10 +38,10 @@ pub(super) struct Search<'s, 'c> {
 }
 
 /// What a search has found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Decision {
-    /// These rules accept something.
-    Accepted,
+    /// These rules accept this.
+    Accepted(Scene),
     /// These rules together reject everything.
     Rejected(Vec<usize>),
     /// The search gave up.
@@ -66,8 +66,6 @@ pub(super) struct Proof<'p, 'c> {
     pub(super) judged: usize,
     /// The combination that the fewest rules reject, and their number.
     pub(super) least: Option<(usize, Scene)>,
-    /// A combination that the rules accept.
-    pub(super) accepted: Option<Scene>,
 }
 
 impl<'c> Search<'_, 'c> {
@@ -189,21 +187,9 @@ impl<'p, 'c> Proof<'p, 'c> {
                 }
             }
         }
-        let leaves = HashMap::new();
-        let (judged, least, accepted) = (0, None, None);
-        let mut proof = Self {
-            search,
-            rulings,
-            space,
-            rules,
-            leaves,
-            solver,
-            answers,
-            guards,
-            judged,
-            least,
-            accepted,
-        };
+        let (leaves, judged, least) = (HashMap::new(), 0, None);
+        let mut proof =
+            Self { search, rulings, space, rules, leaves, solver, answers, guards, judged, least };
         for ruling in proof.rulings.clone() {
             for word in ruling.asks.iter().flat_map(Predicate::questions) {
                 let predicate = word.clone().into();
@@ -228,7 +214,7 @@ impl<'p, 'c> Proof<'p, 'c> {
             }
             match self.decide(&rest) {
                 Decision::Rejected(smaller) => core = smaller,
-                Decision::Accepted => {}
+                Decision::Accepted(_) => {}
                 Decision::Unknown => return Decision::Unknown,
             }
         }
@@ -255,8 +241,7 @@ impl<'p, 'c> Proof<'p, 'c> {
                 ids.iter().filter_map(|id| self.rules.iter().position(|known| known == id));
             let rejecting: Vec<usize> = places.collect();
             if !rejecting.iter().any(|rule| rules.contains(rule)) {
-                self.accepted = Some(scene);
-                return Decision::Accepted;
+                return Decision::Accepted(scene);
             }
             for rule in &rejecting {
                 let facts = self.grounds(*rule, &scene);

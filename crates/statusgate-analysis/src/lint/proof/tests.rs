@@ -100,7 +100,7 @@ fn compare(search: &Search<'_, '_>, rulings: Vec<&Ruling<'_>>, most: usize) -> u
     };
     let all: Vec<usize> = (0..proof.rules.len()).collect();
     match proof.core() {
-        Decision::Accepted => assert!(accept(&all), "{:?} reject everything", proof.rules),
+        Decision::Accepted(_) => assert!(accept(&all), "{:?} reject everything", proof.rules),
         Decision::Unknown => panic!("gave up on {:?}", proof.rules),
         Decision::Rejected(core) => {
             assert!(!accept(&core), "{:?} accept something", proof.rules);
