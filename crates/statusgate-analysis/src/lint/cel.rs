@@ -277,12 +277,8 @@ impl Trials<'_> {
             // These writes have no writer.
             Some(_) if trial.rule.expression.reads.writer.is_some() => Shown::Both,
             Some((_, scene, why)) => {
-                match self.can_satisfy(
-                    trial.rule,
-                    trial.reads,
-                    &scene,
-                    self.left.get().saturating_sub(share),
-                ) {
+                let reserve = self.left.get().saturating_sub(share);
+                match self.can_satisfy(trial.rule, trial.reads, &scene, reserve) {
                     None => Shown::Open,
                     Some(true) => Shown::Both,
                     Some(false) => Shown::AlwaysViolated(scene, why),

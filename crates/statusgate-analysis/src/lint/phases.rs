@@ -71,8 +71,7 @@ pub(super) fn repair_is_admissible(lint: &Lint<'_>) -> Vec<Remark> {
             .find(at, |outcome| outcome.repairs[at].is_some_and(|to| !outcome.admissible[to]))?;
         let message = format!(
             "Repair replaces phase {} by {}, which is not admissible in that state",
-            phase.name,
-            phases.name(outcome.repairs[at]?)
+            phase.name, phases.rules.phases[outcome.repairs[at]?].name
         );
         Some(phases.remark(Kind::RepairNotAdmissible, phase, message, number))
     })
@@ -223,10 +222,6 @@ impl<'l> Phases<'l> {
         wanted: impl Fn(&PhaseOutcome) -> bool,
     ) -> Option<(usize, &'l PhaseOutcome)> {
         self.table.iter().find(|(_, outcome)| wanted(outcome)).filter(|_| self.is_reachable(at))
-    }
-
-    fn name(&self, at: usize) -> &'l str {
-        self.rules.phases.get(at).map_or("", |phase| phase.name.as_str())
     }
 
     fn remark(&self, kind: Kind, phase: &PhaseValue, message: String, number: usize) -> Remark {

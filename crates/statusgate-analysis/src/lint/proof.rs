@@ -87,10 +87,8 @@ impl<'c> Search<'_, 'c> {
         space.facts.retain(|fact, _| *fact != Fact::Deleting && !fact.is_stored());
         for (member, wanted) in [("type", kind.as_slice()), ("status", statuses)] {
             let fact = Fact::Member { old: false, name: member.to_owned() };
-            if wanted.is_empty() {
-                continue;
-            }
-            if let Some(answers) = space.facts.get_mut(&fact).filter(|_| typed.is_some()) {
+            let is_wanted = typed.is_some() && !wanted.is_empty();
+            if let Some(answers) = space.facts.get_mut(&fact).filter(|_| is_wanted) {
                 answers.retain(|answer| {
                     answer.value().is_some_and(|value| wanted.iter().any(|text| value == text))
                 });
@@ -158,8 +156,9 @@ impl<'c> Search<'_, 'c> {
     /// Whether one fact can change what the other one's place holds. Facts that find their items by
     /// type do not meet in one list.
     fn interfere(&self, space: &Space, one: &Fact, other: &Fact) -> bool {
-        let by_type = |fact: &Fact| matches!(fact, Fact::Condition { .. } | Fact::Gates(_));
-        let by_type = |fact: &Fact| by_type(fact) || is_member(fact);
+        let by_type = |fact: &Fact| {
+            matches!(fact, Fact::Condition { .. } | Fact::Gates(_) | Fact::Member { .. })
+        };
         !(by_type(one) && by_type(other))
             && places(self.stage, space, one)
                 .into_iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use statusgate_core::language::{AnyWord, Glob, any_of};
+use statusgate_core::language::{AnyWord, Glob, Predicate, any_of};
 use statusgate_core::model::Pointer;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::policy::convention::Convention;
@@ -53,24 +53,19 @@ fn unselected_resources(policies: &PolicySet, convention: &Convention) -> Option
     let followers = policies.policies().iter().filter(|of| of.convention.name == convention.name);
     let entries = followers.flat_map(|policy| &policy.resources);
     let selected: Vec<Glob> = entries.flat_map(|entry| &entry.resources).cloned().collect();
-    let mut words: Vec<&AnyWord> = Vec::new();
     let clauses = clauses(convention);
     let health = convention.health.iter().flat_map(|health| &health.rules);
     let health = health.filter_map(|rule| rule.when.as_ref());
     let phase = convention.phase.iter().flat_map(|rules| phase_questions(rules));
-    let predicates = clauses.iter().map(|clause| &*clause.when).chain(health);
-    predicates
-        .chain(phase.map(|question| question.predicate))
-        .for_each(|predicate| words.extend(predicate.questions()));
-    let named = words.into_iter().filter_map(|word| match word {
-        AnyWord::ResourceName(word) => Some(word.resource.iter()),
-        _ => None,
+    let of_clauses = clauses.iter().map(|clause| &*clause.when);
+    let of_phase = phase.map(|question| question.predicate);
+    let predicates = of_clauses.chain(health).chain(of_phase);
+    let named = predicates.flat_map(Predicate::questions).flat_map(|word| match word {
+        AnyWord::ResourceName(word) => &word.resource[..],
+        _ => &[],
     });
-    let unknown = named
-        .flatten()
-        .filter(|glob| !Glob::any_overlap(std::slice::from_ref(glob), &selected))
-        .map(ToString::to_string);
-    let unknown: BTreeSet<String> = unknown.collect();
+    let unknown = named.filter(|glob| !Glob::any_overlap(std::slice::from_ref(*glob), &selected));
+    let unknown: BTreeSet<String> = unknown.map(ToString::to_string).collect();
     let is_open = selected.is_empty() || unknown.is_empty();
     let message = format!(
         "predicates name the resource {}, which no policy selects",

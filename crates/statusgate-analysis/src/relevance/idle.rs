@@ -5,7 +5,6 @@ use crate::facts::{Fact, Space, versions_of};
 use crate::line::{Clause, clauses};
 use crate::scene::{Scene, Stage};
 use crate::table::space_of;
-use statusgate_core::language::Predicate;
 use statusgate_core::policy::Disposition;
 use statusgate_core::policy::convention::{Convention, Trigger};
 
@@ -29,7 +28,9 @@ fn is_idle_clause(convention: &Convention, clause: &Clause<'_>) -> bool {
         None => false,
     };
     let question = clause.question();
-    if !judges_all && !asks_about_stored(convention, question.predicate) {
+    let mut inputs = Inputs::of(convention);
+    inputs.predicate(question.predicate);
+    if !judges_all && !inputs.stored {
         return true;
     }
     versions_of(convention).iter().all(|version| {
@@ -37,12 +38,6 @@ fn is_idle_clause(convention: &Convention, clause: &Clause<'_>) -> bool {
         let scenes = same(&stage, space_of(convention, version, &[question]));
         scenes.is_some_and(|scenes| scenes.iter().all(|scene| !stage.holds(scene, &question)))
     })
-}
-
-fn asks_about_stored(convention: &Convention, predicate: &Predicate) -> bool {
-    let mut inputs = Inputs::of(convention);
-    inputs.predicate(predicate);
-    inputs.stored
 }
 
 /// The scenes in which the stored object equals the written one; `None` if they are too many, or not all.
