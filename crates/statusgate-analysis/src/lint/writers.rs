@@ -52,31 +52,25 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
         found.map(move |stuck| (stuck.rules.clone(), format!("{action:?}"), stuck))
     });
     let mut remarks = one_per_cause(locked_out, |_, actions, stuck| {
-        stuck.remark(Kind::TwoStepLockout, Some(&*actions).filter(|both| !both.contains(" or ")))
+        // With both settings, the rules always reject.
+        if actions.contains(" or ") { stuck } else { with_disagreement(&actions, stuck) }
     });
     // One is enough: a policy has to name such writers.
     let dead_end = model.check(Action::Deny).into_iter().find(|stuck| {
         !stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
     });
-    remarks.extend(dead_end.map(|stuck| stuck.remark(Kind::TwoStepDeadEnd, Some("Deny"))));
+    remarks
+        .extend(dead_end.map(|stuck| {
+            with_disagreement("Deny", Remark { kind: Kind::TwoStepDeadEnd, ..stuck })
+        }));
     lint.count(model.known.len());
     remarks
 }
 
-/// A writer that never arrives.
-struct Stuck {
-    rules: Vec<String>,
-    message: String,
-    witness: String,
-}
-
-impl Stuck {
-    /// `disagreement`: the setting of a policy that it needs; `None` if the rules always reject.
-    fn remark(self, kind: Kind, disagreement: Option<&str>) -> Remark {
-        let with = disagreement.map(|action| format!("with `disagreement: {action}`, "));
-        let message = with.unwrap_or_default() + &self.message;
-        Remark::new(kind, self.rules, message, Some(self.witness))
-    }
+/// The remark about a writer that does not arrive with this setting of a policy.
+fn with_disagreement(action: &str, stuck: Remark) -> Remark {
+    let message = format!("with `disagreement: {action}`, {}", stuck.message);
+    Remark { message, ..stuck }
 }
 
 /// The states of a convention by kind, and the writes between them.
@@ -152,8 +146,8 @@ impl<'l, 'c> Model<'l, 'c> {
         rows.collect()
     }
 
-    fn check(&mut self, disagreement: Action) -> Vec<Stuck> {
-        let mut found: Vec<Stuck> = Vec::new();
+    fn check(&mut self, disagreement: Action) -> Vec<Remark> {
+        let mut found: Vec<Remark> = Vec::new();
         let phases = self.rules.phases.len();
         for start in 0..self.states.len() {
             for goal in 0..self.states.len() {
@@ -205,7 +199,7 @@ impl<'l, 'c> Model<'l, 'c> {
 
     /// The rules that keep the writers from their goal, if they never reach it after some sequence of
     /// requests.
-    fn stuck(&mut self, disagreement: Action, start: Vertex, goal: Vertex) -> Option<Stuck> {
+    fn stuck(&mut self, disagreement: Action, start: Vertex, goal: Vertex) -> Option<Remark> {
         let mut vertices = vec![start];
         let mut steps: Vec<(usize, usize)> = Vec::new();
         let mut arrived: Vec<usize> = Vec::new();
@@ -260,7 +254,7 @@ impl<'l, 'c> Model<'l, 'c> {
         );
         let (start, goal) = (self.object(start), self.object(goal));
         let witness = format!("# initial\n{}---\n# wanted\n{}", yaml(&start), yaml(&goal));
-        Some(Stuck { rules, message, witness })
+        Some(Remark::new(Kind::TwoStepLockout, rules, message, Some(witness)))
     }
 
     fn object(&self, (state, phase): Vertex) -> Value {
