@@ -151,38 +151,33 @@ impl Relevance {
     /// What a default depends on.
     fn backfill(&mut self, policy: &Policy, owner: Option<&Policy>, default: &Backfill) {
         let mut inputs = Inputs::of(&policy.convention);
-        let place = |path: &Pointer, none| Missing { places: vec![path.clone()], none };
-        let (path, sources) = match &default.filling {
-            Filling::Absent(path) => {
+        let path = default.path();
+        let missing = |none| Missing { places: vec![path.clone()], none };
+        match &default.filling {
+            Filling::Absent(_) => {
                 self.null.insert(path.clone());
                 return;
             }
-            Filling::Field(path, sources) => {
+            Filling::Field(_, sources) => {
                 let null = ValueSource::Value(serde_json::Value::Null);
                 let is_null = sources.iter().all(|source| *source == null);
                 let none = if is_null { NoValue::Absent } else { NoValue::Null };
-                self.missing.insert(place(path, none));
+                self.missing.insert(missing(none));
                 return;
             }
-            Filling::Member { list, sources, .. } => (list, sources.as_slice()),
-            Filling::Element { list, members, .. } => {
-                self.missing.insert(place(list, NoValue::Null));
+            Filling::Member { sources, .. } => inputs.sources(sources),
+            Filling::Element { members, .. } => {
+                self.missing.insert(missing(NoValue::Null));
                 inputs.sources(members.iter().flat_map(|(_, sources)| sources));
-                (list, &[][..])
             }
-            Filling::Steady { list, .. } => (list, &[][..]),
             Filling::SteadyStatus { .. } => {
                 self.status = true;
                 return;
             }
-            Filling::AbsentMember { list, of, .. } => {
-                inputs.predicate(of);
-                (list, &[][..])
-            }
-            Filling::Unique(list) => (list, &[][..]),
-        };
+            Filling::AbsentMember { of, .. } => inputs.predicate(of),
+            Filling::Steady { .. } | Filling::Unique(_) => {}
+        }
         inputs.path(path);
-        inputs.sources(sources);
         // A default that would contradict the phase waits until the phase or its evidence changes.
         if let Some(owner) = owner
             && let Some(rules) = owner.convention.phase.as_deref()

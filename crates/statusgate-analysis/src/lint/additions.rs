@@ -203,7 +203,7 @@ impl<'c> Lint<'c> {
     }
 
     fn of_default(&self, fill: &'c Backfill) -> Option<Addition<'c>> {
-        let of_element = |list: &Pointer| self.convention.list_of_any_version(list);
+        let list = self.convention.list_of_any_version(fill.path());
         let mut asks: Vec<(Predicate, Option<&ConditionList>)> =
             fill.when.iter().map(|when| (when.clone(), None)).collect();
         match &fill.filling {
@@ -213,8 +213,7 @@ impl<'c> Lint<'c> {
                 let checks = checks_at(self.convention, path);
                 asks.extend(copies(&field(path)?, sources, &checks).map(|ask| (ask, None)));
             }
-            Filling::Member { list, member, sources } => {
-                let list = of_element(list);
+            Filling::Member { member, sources, .. } => {
                 let checks = list.map(|list| list.checks(member)).unwrap_or_default();
                 asks.push((Predicate::all(["type", "status", member].map(has)), list));
                 let member = Reference::Member(member.clone());
@@ -233,27 +232,26 @@ impl<'c> Lint<'c> {
                     _ => None,
                 }));
             }
-            Filling::Steady { list, member, unless } => {
-                let list = of_element(list);
+            Filling::Steady { member, unless, .. } => {
                 let names = ["type", "status"].into_iter().chain(unless.iter().map(String::as_str));
                 asks.push((Predicate::all(each_once(names).into_iter().map(has)), list));
                 let member = Value::of(Reference::Member(member.clone()));
                 asks.push((Value { changed: Some(true), ..member }.into(), list));
             }
-            Filling::AbsentMember { list, member, of } => {
-                asks = vec![(taken(fill, member, of), of_element(list))];
+            Filling::AbsentMember { member, of, .. } => {
+                asks = vec![(taken(fill, member, of), list)];
             }
         }
         let of_list = match &fill.filling {
             Filling::Element { kind, .. } => Part::Element(kind),
             filling => filling.member().map_or(Part::Whole, Part::Member),
         };
-        let sets = match &fill.filling {
-            Filling::Field(_, sources) => match sources.as_slice() {
-                [ValueSource::Value(value)] => Sets::Constant(value),
-                _ => Sets::Other,
-            },
-            _ => Sets::Other,
+        let sets = if let Filling::Field(_, sources) = &fill.filling
+            && let [ValueSource::Value(value)] = sources.as_slice()
+        {
+            Sets::Constant(value)
+        } else {
+            Sets::Other
         };
         let places = vec![fill.path()];
         Some(Addition { asks, places, of_list, sets, phase: None, actions: DENY })

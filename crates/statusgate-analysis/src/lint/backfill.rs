@@ -17,9 +17,12 @@ use statusgate_core::policy::convention::{Backfill, ConditionList, Filling, Valu
 
 /// A default that removes a member finds one.
 pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
-    let dead = removals(lint).into_iter().filter_map(|removal| {
-        let message = format!("default {} never removes a member {}", removal.name, removal.member);
-        lint.never_holds(removal.question(), Vec::new(), message)
+    let dead = lint.convention.backfill.iter().filter_map(|fill| {
+        let Filling::AbsentMember { member, of, .. } = &fill.filling else { return None };
+        let list = lint.convention.list_of_any_version(fill.path());
+        let question = Question { predicate: &taken(fill, member, of), list, of_element: true };
+        let message = format!("default {} never removes a member {member}", fill.name);
+        lint.never_holds(question, Vec::new(), message)
     });
     dead.collect()
 }
@@ -108,34 +111,6 @@ pub(super) fn defaults_are_set(lint: &Lint<'_>) -> Vec<Remark> {
         Remark::new(Kind::DefaultWaits, Vec::new(), message, Some(witness))
     });
     notes.collect()
-}
-
-/// A default that removes a member from elements of a list.
-struct Removal<'c> {
-    name: &'c str,
-    member: &'c str,
-    list: Option<&'c ConditionList>,
-    /// It has something to remove.
-    applies: Predicate,
-}
-
-impl Removal<'_> {
-    fn question(&self) -> Question<'_> {
-        Question { predicate: &self.applies, list: self.list, of_element: true }
-    }
-}
-
-fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
-    let removals = lint.convention.backfill.iter().filter_map(|fill| match &fill.filling {
-        Filling::AbsentMember { list, member, of } => Some(Removal {
-            name: &fill.name,
-            member,
-            list: lint.convention.list_of_any_version(list),
-            applies: taken(fill, member, of),
-        }),
-        _ => None,
-    });
-    removals.collect()
 }
 
 impl<'c> Lint<'c> {
