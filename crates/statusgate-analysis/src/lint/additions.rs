@@ -25,7 +25,7 @@ pub(super) struct Addition<'c> {
     /// What it depends on; a predicate about an element has its list.
     asks: Vec<(Predicate, Option<&'c ConditionList>)>,
     /// What it changes.
-    pub(super) places: Vec<&'c Pointer>,
+    pub(super) place: &'c Pointer,
     /// What it changes there, if that is a list.
     pub(super) of_list: Part<'c>,
     /// The written phase that it replaces.
@@ -53,7 +53,14 @@ pub(super) enum Part<'c> {
     Element(&'c str),
 }
 
-impl Addition<'_> {
+impl<'c> Addition<'c> {
+    /// A change of a whole value that depends on the object.
+    fn of(asks: impl IntoIterator<Item = Predicate>, place: &'c Pointer) -> Self {
+        let asks = asks.into_iter().map(|ask| (ask, None)).collect();
+        let (of_list, sets) = (Part::Whole, Sets::Other);
+        Self { asks, place, of_list, phase: None, sets, actions: &[] }
+    }
+
     pub(super) fn questions(&self) -> impl Iterator<Item = Question<'_>> {
         self.asks.iter().map(|(predicate, list)| match list {
             Some(list) => Question { predicate, list: Some(list), of_element: true },
@@ -72,9 +79,8 @@ impl Addition<'_> {
         match self.sets {
             Sets::Constant(value) => {
                 let is = Scalar::try_from(value.clone()).ok().map(OneOrMany::from);
-                let fields = self.places.iter().filter_map(|place| field(place));
-                changes
-                    .extend(fields.map(|field| Value { is: is.clone(), ..changed(field) }.into()));
+                let set = field(self.place);
+                changes.extend(set.map(|field| Value { is, ..changed(field) }.into()));
             }
             // Otherwise a rule that the stored object violates, too, rejects nothing; nor does a list that lost all
             // its conditions.
@@ -103,6 +109,7 @@ impl Addition<'_> {
 
     /// Whether a rule sees what it changes.
     pub(super) fn meets(&self, stage: Stage<'_>, ruling: &Ruling<'_>, asked: &Space) -> bool {
+        let place = self.place;
         let words = || ruling.asks.iter().flat_map(Predicate::questions);
         let is_seen = match self.of_list {
             Part::Whole => true,
@@ -116,10 +123,8 @@ impl Addition<'_> {
             }),
         };
         is_seen
-            && self.places.iter().any(|place| {
-                ruling.reads.iter().any(|path| path.contains(place) || place.contains(path))
-                    || asked.facts.keys().any(|fact| reaches(stage, asked, fact, place))
-            })
+            && (ruling.reads.iter().any(|path| path.contains(place) || place.contains(path))
+                || asked.facts.keys().any(|fact| reaches(stage, asked, fact, place)))
     }
 }
 
@@ -148,16 +153,11 @@ impl<'c> Lint<'c> {
     pub(super) fn additions(&self) -> Vec<Addition<'c>> {
         let mut additions: Vec<Addition<'c>> = Vec::new();
         if let Some(rules) = &self.convention.phase {
-            let places = vec![&rules.path];
-            let of_phase = |asks: Vec<Predicate>, phase, actions| {
-                let asks = asks.into_iter().map(|ask| (ask, None)).collect();
-                let (places, of_list, sets) = (places.clone(), Part::Whole, Sets::Other);
-                Addition { asks, places, of_list, sets, phase, actions }
-            };
             let imposed =
                 rules.phases.iter().filter_map(|phase| Some(phase.imposed.as_ref()?.when.clone()));
             let default = rules.default.iter().map(|_| Predicate::all([]));
-            additions.extend(imposed.chain(default).map(|ask| of_phase(vec![ask], None, DENY)));
+            let set = imposed.chain(default).map(|ask| Addition::of([ask], &rules.path));
+            additions.extend(set.map(|addition| Addition { actions: DENY, ..addition }));
             if rules.can_repair() {
                 let contradicted = rules.phases.iter().filter(|phase| phase.necessary.is_some());
                 additions.extend(contradicted.map(|phase| {
@@ -166,7 +166,9 @@ impl<'c> Lint<'c> {
                         .iter()
                         .chain(rules.phases.iter().filter_map(|phase| phase.sufficient.as_ref()));
                     let steps = rules.repair.iter().filter_map(|step| step.when.as_ref());
-                    of_phase(own.chain(steps).cloned().collect(), Some(&phase.name), REPAIR)
+                    let (phase, actions) = (Some(&*phase.name), REPAIR);
+                    let asks = own.chain(steps).cloned();
+                    Addition { phase, actions, ..Addition::of(asks, &rules.path) }
                 }));
             }
         }
@@ -178,26 +180,16 @@ impl<'c> Lint<'c> {
             let of = ConditionOf::OldCondition(kind.clone());
             let stored = Condition { of, present: Some(true), ..Condition::of("") };
             additions.extend(owned.map(|list| Addition {
-                asks: vec![(stored.into(), None), (is_present(kind), None)],
-                places: vec![&*list.path],
                 of_list: Part::Element(kind),
                 sets: Sets::Stored,
-                phase: None,
-                actions: &[],
+                ..Addition::of([stored.into(), is_present(kind)], &list.path)
             }));
         }
         let fields = policy.preserve.iter();
         let fields = fields.filter(|path| owned.is_none_or(|list| **path != *list.path));
         additions.extend(fields.filter_map(|path| {
             let removed = Value { changed: Some(true), ..Value::of(field(path)?) };
-            Some(Addition {
-                asks: vec![(removed.into(), None)],
-                places: vec![path],
-                of_list: Part::Whole,
-                sets: Sets::Stored,
-                phase: None,
-                actions: &[],
-            })
+            Some(Addition { sets: Sets::Stored, ..Addition::of([removed.into()], path) })
         }));
         additions
     }
@@ -253,8 +245,7 @@ impl<'c> Lint<'c> {
         } else {
             Sets::Other
         };
-        let places = vec![fill.path()];
-        Some(Addition { asks, places, of_list, sets, phase: None, actions: DENY })
+        Some(Addition { asks, place: fill.path(), of_list, sets, phase: None, actions: DENY })
     }
 }
 

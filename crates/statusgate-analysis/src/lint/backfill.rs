@@ -195,11 +195,10 @@ fn required(scene: &Scene, space: &Space, addition: &Addition<'_>) -> Option<Sce
 
 /// The same write with an empty list. A condition that stays could violate a rule about elements already before the default.
 fn emptied(scene: &Scene, addition: &Addition<'_>) -> Option<Scene> {
-    let (Part::Element(_), [list]) = (addition.of_list, addition.places.as_slice()) else {
-        return None;
-    };
+    let Part::Element(_) = addition.of_list else { return None };
     let mut scene = scene.clone();
-    let items = scene.object.pointer_mut(&list.to_string()).and_then(Json::as_array_mut)?;
+    let items =
+        scene.object.pointer_mut(&addition.place.to_string()).and_then(Json::as_array_mut)?;
     items.clear();
     Some(scene)
 }
