@@ -212,7 +212,6 @@ fn readable(
     let readable = Readable {
         group: resource.group.clone(),
         kind: resource.kind.clone(),
-        plural: resource.plural.clone(),
         // Objects do not say which other versions there are.
         complete: !definition.is_empty() && versions.len() == resource.versions.len(),
         versions,

@@ -38,7 +38,6 @@ impl Script {
         let kind = Readable {
             group: "g".to_owned(),
             kind: "Thing".to_owned(),
-            plural: plural.clone(),
             versions: vec![("v1".to_owned(), program)],
             complete: true,
         };

@@ -256,9 +256,9 @@ impl Small {
         let (failed, current) = checks::flux_expressions(&program);
         let [ready, typed] = [("object", false), ("myThing", true)]
             .map(|(root, typed)| checks::current(&program, root, typed));
-        let (group, kind, plural) = ("g".to_owned(), "Thing".to_owned(), "things".to_owned());
+        let (group, kind) = ("g".to_owned(), "Thing".to_owned());
         let versions = vec![("v1".to_owned(), program)];
-        let kind = Readable { group, kind, plural, versions, complete: true };
+        let kind = Readable { group, kind, versions, complete: true };
         let gaps = [Reader::ArgoCd, Reader::Kro].map(|reader| !reader.gaps(&kind).is_empty());
         let texts = [Some(lua::script(&kind)), failed, Some(current), Some(ready), Some(typed)];
         let (rules, is_pair) = (rules.to_owned(), rules.starts_with("{name: left"));

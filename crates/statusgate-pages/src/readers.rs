@@ -24,8 +24,6 @@ pub struct Readable {
     pub group: String,
     /// The kind.
     pub kind: String,
-    /// The plural.
-    pub plural: String,
     /// The served versions that have a health, each with its program.
     pub versions: Vec<(String, Program)>,
     /// Whether the kind is known to have no other versions.
