@@ -81,18 +81,12 @@ impl Readable {
 impl Reader {
     /// What this reader cannot express.
     pub fn gaps(self, kind: &Readable) -> Vec<String> {
-        let kind = kind.asking(self.can_ask());
-        let gaps: IndexSet<String> =
-            kind.versions.iter().flat_map(|(_, program)| program.gaps()).collect();
-        gaps.into_iter().collect()
-    }
-
-    /// Whether this reader can ask a question.
-    fn can_ask(self) -> fn(&Question) -> bool {
-        match self {
+        let kind = kind.asking(match self {
             Self::ArgoCd => lua::can_ask,
             Self::Flux | Self::FluxHelmRelease | Self::AutoReady | Self::Kro => cel::can_ask,
-        }
+        });
+        let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
+        gaps.collect::<IndexSet<String>>().into_iter().collect()
     }
 
     /// All.

@@ -5,11 +5,11 @@
 
 use std::fmt::Write;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use serde_json::{Number, Value};
 
 use super::pattern::{Text, texts};
-use super::{Program, Readable, Witness, in_group, sign};
+use super::{Program, Readable, Reader, Witness, in_group, sign};
 use crate::readers::program::{Clause, Complaint, Evidence, Reason};
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::language::formula::{Bound, Formula, List, Question};
@@ -225,6 +225,10 @@ struct Script {
 
 impl Script {
     fn of(kind: &Readable) -> Self {
+        let mut head = format!("-- {}\n", kind.origin());
+        for gap in Reader::ArgoCd.gaps(kind) {
+            let _ = writeln!(head, "-- {gap}");
+        }
         let kind = kind.asking(can_ask);
         let mut bodies: IndexMap<String, Vec<String>> = IndexMap::new();
         for (version, program) in &kind.versions {
@@ -238,11 +242,6 @@ impl Script {
             let _ = write!(text, "if {is_one} then\n{}end\n", indented(&body, "  "));
         }
         text.extend(last.map(|(body, _)| body));
-        let mut head = format!("-- {}\n", kind.origin());
-        let gaps = kind.versions.iter().flat_map(|(_, program)| program.gaps());
-        for gap in gaps.collect::<IndexSet<String>>() {
-            let _ = writeln!(head, "-- {gap}");
-        }
         Self { head, body: with_helpers(&text) }
     }
 
