@@ -293,7 +293,7 @@ impl Writer {
         let clauses: String = program.clauses.iter().map(|clause| self.clause(clause)).collect();
         let mut lists = String::new();
         for (index, path) in self.lists.iter().enumerate() {
-            let _ = writeln!(lists, "local {} = {}", variable(index), at("obj", path.tokens()));
+            let _ = writeln!(lists, "local {} = {}", variable(index), field(path));
         }
         lists + &clauses
     }
@@ -314,7 +314,7 @@ impl Writer {
         match loops {
             None => text,
             Some((outer, inner)) => {
-                let (outer, inner) = (at("obj", outer.tokens()), at("element", inner));
+                let (outer, inner) = (field(outer), at("element", inner));
                 let text = indented(&text, "    ");
                 format!(
                     "local outer = {outer}\nif type(outer) == \"table\" then\n  \
@@ -325,16 +325,12 @@ impl Writer {
     }
 
     fn reason(&mut self, clause: &Clause) -> String {
-        match &clause.reason {
-            Reason::Text(text) => quote(text),
-            Reason::LeftOut(_) => quote(&clause.gap().unwrap_or_default()),
+        let (message, text) = match &clause.reason {
+            Reason::Text(text) => (&None, quote(text)),
+            Reason::LeftOut(_) => (&None, quote(&clause.gap().unwrap_or_default())),
             Reason::Conditions(message, evidence) => {
                 let otherwise = quote(clause.rule.as_deref().unwrap_or_default());
-                let text = self.evidence(evidence, &otherwise);
-                match message {
-                    Some(path) => format!("{} or {text}", written(path)),
-                    None => text,
-                }
+                (message, self.evidence(evidence, &otherwise))
             }
             Reason::Complaint(Complaint { list, time, polarities }, text) => {
                 let bad = polarities.iter().map(|(kind, polarity)| {
@@ -342,19 +338,20 @@ impl Writer {
                     format!("[{}] = {}", quote(kind), quote(bad))
                 });
                 let (bad, list) = (Vec::from_iter(bad).join(", "), self.list(list));
-                format!("complaint({list}, {}, {{{bad}}}) or {}", quote(time), quote(text))
+                (&None, format!("complaint({list}, {}, {{{bad}}}) or {}", quote(time), quote(text)))
             }
             Reason::Phase(message, paths) => {
                 let phase: Vec<String> = paths.iter().map(written).collect();
-                let phase = match phase.as_slice() {
+                let text = match phase.as_slice() {
                     [one] => format!("\"phase \" .. {one}"),
                     several => format!("\"phase \" .. ({})", several.join(" or ")),
                 };
-                message.as_ref().map_or_else(
-                    || phase.clone(),
-                    |message| format!("{} or {phase}", written(message)),
-                )
+                (message, text)
             }
+        };
+        match message {
+            Some(path) => format!("{} or {text}", written(path)),
+            None => text,
         }
     }
 
@@ -416,7 +413,7 @@ impl Writer {
                 call(format!("{name}({list}, {}, {}{texts})", quote(kind), quote(member)))
             }
             Question::Value { path, among, negated, text } => {
-                let value = at("obj", path.tokens());
+                let value = field(path);
                 let is_there = match (negated, text) {
                     (false, _) => None,
                     (true, false) => Some(format!("{value} ~= nil")),
@@ -437,19 +434,17 @@ impl Writer {
                 all(parts.join(" and "))
             }
             Question::Stale(list) => call(format!("stale({})", self.list(list))),
-            Question::IsText(path) => {
-                all(format!("type({}) == \"string\"", at("obj", path.tokens())))
-            }
+            Question::IsText(path) => all(format!("type({}) == \"string\"", field(path))),
             Question::Same(one, other, same) => {
-                let (one, other) = (at("obj", one.tokens()), at("obj", other.tokens()));
+                let (one, other) = (field(one), field(other));
                 let not = if *same { "" } else { "not " };
                 all(format!("{one} ~= nil and {other} ~= nil and {not}same({one}, {other})"))
             }
             Question::Unsure(one, other) => {
-                call(format!("unsure({}, {})", at("obj", one.tokens()), at("obj", other.tokens())))
+                call(format!("unsure({}, {})", field(one), field(other)))
             }
             Question::Matches { path, pattern, negated } => {
-                let value = at("obj", path.tokens());
+                let value = field(path);
                 match (is_one_of(&value, pattern), negated) {
                     (is_one, true) => {
                         all(format!("type({value}) == \"string\" and not ({is_one})"))
@@ -458,28 +453,28 @@ impl Writer {
                 }
             }
             Question::Compare(path, how, bound) => {
-                let value = at("obj", path.tokens());
+                let value = field(path);
                 let how = sign(*how);
                 let (bound, also) = match bound {
                     Bound::Number(number) => (number.to_string(), String::new()),
                     Bound::At(path) => {
-                        let bound = at("obj", path.tokens());
+                        let bound = field(path);
                         let also = format!("type({bound}) == \"number\" and ");
                         (bound, also)
                     }
                 };
                 all(format!("type({value}) == \"number\" and {also}{value} {how} {bound}"))
             }
-            Question::Set(path) => call(format!("set({})", at("obj", path.tokens()))),
+            Question::Set(path) => call(format!("set({})", field(path))),
             Question::Longer(path, least) => {
-                let value = at("obj", path.tokens());
+                let value = field(path);
                 all(format!("type({value}) == \"table\" and #{value} >= {least}"))
             }
             Question::Observed { path, among, text: false } if *among == [Observed::Behind] => {
-                call(format!("older(tonumber({}))", at("obj", path.tokens())))
+                call(format!("older(tonumber({}))", field(path)))
             }
             Question::Observed { path, among, .. } => {
-                let value = format!("observed({})", at("obj", path.tokens()));
+                let value = format!("observed({})", field(path));
                 match among.as_slice() {
                     [one] => all(format!("{value} == {}", quote(one.name()))),
                     several => {
@@ -505,9 +500,14 @@ impl Writer {
     }
 }
 
+/// The value at a path of the object.
+fn field(path: &Pointer) -> String {
+    at("obj", path.tokens())
+}
+
 /// The text at a path of the object, if it is not empty.
 fn written(path: &Pointer) -> String {
-    format!("written({})", at("obj", path.tokens()))
+    format!("written({})", field(path))
 }
 
 /// Whether a value is a text that matches a pattern of words.
