@@ -38,9 +38,7 @@ impl Cel<'_> {
     pub(super) fn expression(&self, formula: &Formula) -> String {
         let writer = FormulaWriter { cel: *self, lists: Vec::new(), place: &[], inner: &[] };
         let mut parts = vec![Part::call(format!("!has({})", self.metadata("deletionTimestamp")))];
-        let mut asked = Vec::new();
-        conditions(formula, &mut asked);
-        let lists = asked.into_iter().filter_map(list_of).filter_map(|list| match list {
+        let lists = lists_of(formula).into_iter().filter_map(|list| match list {
             List::At(path) => Some(path.tokens()),
             List::OfElement => None,
         });
@@ -153,11 +151,11 @@ impl<'w> FormulaWriter<'w> {
     /// A formula in which each list that several questions ask is read once. A list of one value binds a
     /// variable in every implementation of CEL.
     fn bound(&self, formula: &'w Formula, known: &[Part]) -> Vec<Part> {
-        let mut asked = Vec::new();
-        conditions(formula, &mut asked);
-        let lists = asked.iter().filter_map(|question| list_of(question));
-        let Some(list) = lists.clone().find(|list| {
-            lists.clone().filter(|other| other == list).count() > 1 && !self.lists.contains(list)
+        let mut lists = lists_of(formula);
+        // The questions about an element have a writer of their own.
+        lists.retain(|list| matches!(list, List::At(_)) == self.place.is_empty());
+        let Some(list) = lists.iter().copied().find(|list| {
+            lists.iter().filter(|other| *other == list).count() > 1 && !self.lists.contains(list)
         }) else {
             return self.all(formula, &mut known.to_vec());
         };
@@ -345,25 +343,17 @@ impl<'w> FormulaWriter<'w> {
     }
 }
 
-/// The questions about conditions, each once.
-fn conditions<'f>(formula: &'f Formula, found: &mut Vec<&'f Question>) {
-    match formula {
-        Formula::All(parts) | Formula::Any(parts) => {
-            parts.iter().for_each(|part| conditions(part, found))
+/// The lists of the different questions about conditions.
+fn lists_of(formula: &Formula) -> Vec<&List> {
+    let mut asked: Vec<(&Question, &List)> = Vec::new();
+    for question in formula.questions() {
+        if let Question::Condition { list, .. } = question
+            && !asked.iter().any(|(known, _)| *known == question)
+        {
+            asked.push((question, list));
         }
-        Formula::Not(part) => conditions(part, found),
-        Formula::Ask(question @ Question::Condition { .. }) if !found.contains(&question) => {
-            found.push(question)
-        }
-        Formula::Ask(_) | Formula::Some { .. } => {}
     }
-}
-
-fn list_of(question: &Question) -> Option<&List> {
-    match question {
-        Question::Condition { list, .. } => Some(list),
-        _ => None,
-    }
+    asked.into_iter().map(|(_, list)| list).collect()
 }
 
 fn is_type(kind: &str) -> String {
