@@ -81,19 +81,21 @@ impl Program {
         let observed = health.observed_generation.as_ref();
         let mut fields = convention.fields.iter().filter(|field| Some(&*field.path) == observed);
         let generation_is_text = fields.any(|field| field.check.kind == Some(FieldType::String));
-        let builder = Builder { convention, health, resource, paths: &paths, generation_is_text };
-        let mut program = Self {
-            convention: convention.name.clone(),
-            clauses: Vec::new(),
-            schema: Schema::free(),
+        let kind = Kind {
+            plural: &resource.resource,
+            phase: &paths,
+            list: None,
+            observed_generation: observed,
+            generation_is_text,
         };
+        let builder = Builder { convention, health, version: &resource.version, kind };
         let (early, late): (Vec<_>, Vec<_>) =
             health.rules.iter().partition(|rule| rule.even_if_stale);
-        program.clauses.extend(early.into_iter().flat_map(|rule| builder.clauses(rule)));
-        program.clauses.extend(observed.map(|path| builder.stale(path)));
-        program.clauses.extend(late.into_iter().flat_map(|rule| builder.clauses(rule)));
-        program.clauses.extend(builder.without_rule());
-        Some(program.cut())
+        let first = early.into_iter().flat_map(|rule| builder.clauses(rule));
+        let stale = observed.map(|path| builder.stale(path));
+        let others = late.into_iter().flat_map(|rule| builder.clauses(rule));
+        let clauses = first.chain(stale).chain(others).chain(builder.without_rule()).collect();
+        Some(Self { convention: convention.name.clone(), clauses, schema: Schema::free() }.cut())
     }
 
     /// Without the clauses that never decide.
@@ -180,9 +182,9 @@ const UNKNOWN: HealthClass = HealthClass { is: HealthStatus::Unknown, retried: f
 struct Builder<'c> {
     convention: &'c Convention,
     health: &'c Health,
-    resource: &'c Resource<'c>,
-    paths: &'c [Pointer],
-    generation_is_text: bool,
+    version: &'c str,
+    /// With no list of conditions.
+    kind: Kind<'c>,
 }
 
 impl Builder<'_> {
@@ -190,7 +192,7 @@ impl Builder<'_> {
         let question = Question::Observed {
             path: path.clone(),
             among: vec![Observed::Behind],
-            text: self.generation_is_text,
+            text: self.kind.generation_is_text,
         };
         let reason = Reason::Text(STALE.to_owned());
         fixed(question.into(), HealthStatus::InProgress, reason)
@@ -199,7 +201,7 @@ impl Builder<'_> {
     /// The clauses for objects to which no rule applies: some condition is old, and the default.
     fn without_rule(&self) -> Vec<Clause> {
         let default = self.health.default;
-        let Some(list) = self.convention.primary_conditions(&self.resource.version) else {
+        let Some(list) = self.convention.primary_conditions(self.version) else {
             return vec![fixed(Formula::ALWAYS, default, Reason::Text(NO_RULE.to_owned()))];
         };
         let others = list.types.iter().filter_map(|(name, kind)| Some((name, kind.polarity?)));
@@ -238,9 +240,9 @@ impl Builder<'_> {
             let is_one = Predicate::from(Phase { phase: names.into_iter().collect() });
             Clause {
                 rule: Some(rule.name.to_string()),
-                when: is_one.sides(self.kind(None)).yes,
+                when: is_one.sides(self.kind).yes,
                 health,
-                reason: Reason::Phase(self.health.message.clone(), self.paths.to_vec()),
+                reason: Reason::Phase(self.health.message.clone(), self.kind.phase.to_vec()),
             }
         });
         clauses.collect()
@@ -248,17 +250,16 @@ impl Builder<'_> {
 
     /// The clause of a predicate; `None` if objects of this version do not have its list.
     fn clause(&self, rule: &HealthRule, when: &Predicate, health: HealthClass) -> Option<Clause> {
-        let version = &self.resource.version;
         let list = match rule.list.as_deref() {
-            Some(path) => Some(self.convention.list_at(path, version)?),
-            None => self.convention.primary_conditions(version),
+            Some(path) => Some(self.convention.list_at(path, self.version)?),
+            None => self.convention.primary_conditions(self.version),
         };
         let outer = list.and_then(|list| list.outer.as_ref());
         let place = list.map(|list| match outer {
             Some(_) => List::OfElement,
             None => List::At((*list.path).clone()),
         });
-        let kind = self.kind(place.as_ref());
+        let kind = Kind { list: place.as_ref(), ..self.kind };
         let mut formula = when.sides(kind).yes;
         if let Some(outer) = outer.filter(|_| formula != Formula::NEVER) {
             formula = if outer.key.is_empty() {
@@ -277,16 +278,6 @@ impl Builder<'_> {
                 evidence(when, true, kind),
             ),
         })
-    }
-
-    fn kind<'k>(&'k self, list: Option<&'k List>) -> Kind<'k> {
-        Kind {
-            plural: &self.resource.resource,
-            phase: self.paths,
-            list,
-            observed_generation: self.health.observed_generation.as_ref(),
-            generation_is_text: self.generation_is_text,
-        }
     }
 }
 
