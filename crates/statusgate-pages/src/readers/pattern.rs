@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::str;
 
-use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look, Repetition};
 use regex_syntax::is_meta_character;
 
 use statusgate_core::language::Pattern;
@@ -25,7 +25,7 @@ fn write(tree: &Hir, text: &mut String) -> Option<()> {
             let literal = str::from_utf8(&literal.0).ok()?;
             literal.chars().for_each(|letter| character(letter, text));
         }
-        HirKind::Class(class) => write_class(&ranges(class)?, text),
+        HirKind::Class(class) => write_class(characters(class)?, text),
         HirKind::Look(look) => text.push_str(match look {
             Look::Start => "^",
             Look::End => "$",
@@ -44,7 +44,9 @@ fn write(tree: &Hir, text: &mut String) -> Option<()> {
                 (HirKind::Class(Class::Bytes(bytes)), 0, None) if !bytes.is_ascii() => {
                     let mut others = bytes.clone();
                     others.negate();
-                    write_class(&complement(&ranges(&Class::Bytes(others))?), text);
+                    let mut class = others.to_unicode_class()?;
+                    class.negate();
+                    write_class(class, text);
                 }
                 (HirKind::Class(_) | HirKind::Capture(_), ..) => write(sub, text)?,
                 _ => group(sub, text)?,
@@ -97,37 +99,29 @@ fn character(letter: char, text: &mut String) {
 }
 
 /// The characters of a class. `None` if it matches a part of a character.
-fn ranges(class: &Class) -> Option<Vec<(char, char)>> {
-    let class = match class {
-        Class::Unicode(class) => class.clone(),
-        Class::Bytes(class) => class.to_unicode_class()?,
-    };
-    Some(class.iter().map(|range| (range.start(), range.end())).collect())
+fn characters(class: &Class) -> Option<ClassUnicode> {
+    match class {
+        Class::Unicode(class) => Some(class.clone()),
+        Class::Bytes(class) => class.to_unicode_class(),
+    }
 }
 
-fn complement(ranges: &[(char, char)]) -> Vec<(char, char)> {
-    use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
-    let ranges = ranges.iter().map(|(start, end)| ClassUnicodeRange::new(*start, *end));
-    let mut class = ClassUnicode::new(ranges);
-    class.negate();
-    class.iter().map(|range| (range.start(), range.end())).collect()
-}
-
-fn write_class(ranges: &[(char, char)], text: &mut String) {
-    let is_negated = ranges.last().is_some_and(|(_, end)| *end == char::MAX);
-    let others = complement(ranges);
-    let (sign, ranges) = if is_negated { ("^", others.as_slice()) } else { ("", ranges) };
+fn write_class(mut class: ClassUnicode, text: &mut String) {
+    let is_negated = class.ranges().last().is_some_and(|range| range.end() == char::MAX);
+    if is_negated {
+        class.negate();
+    }
     // Without ranges, it is any character.
-    if ranges.is_empty() {
+    if class.ranges().is_empty() {
         text.push_str("(?s:.)");
         return;
     }
-    let _ = write!(text, "[{sign}");
-    for (start, end) in ranges {
-        character(*start, text);
-        if start != end {
-            text.push_str(if u32::from(*end) - u32::from(*start) > 1 { "-" } else { "" });
-            character(*end, text);
+    text.push_str(if is_negated { "[^" } else { "[" });
+    for range in class.iter() {
+        character(range.start(), text);
+        if range.len() > 1 {
+            text.push_str(if range.len() > 2 { "-" } else { "" });
+            character(range.end(), text);
         }
     }
     text.push(']');
@@ -200,14 +194,15 @@ fn expand(tree: &Hir) -> Option<Vec<Vec<Unit>>> {
         HirKind::Literal(literal) => {
             vec![str::from_utf8(&literal.0).ok()?.chars().map(Unit::Exact).collect()]
         }
-        HirKind::Class(class) => match ranges(class)?.as_slice() {
-            [(upper, one), (lower, other)]
-                if upper == one && lower == other && upper.to_ascii_lowercase() == *lower =>
+        HirKind::Class(class) => match characters(class)?.ranges() {
+            [upper, lower]
+                if upper.len() + lower.len() == 2
+                    && upper.start().to_ascii_lowercase() == lower.start() =>
             {
-                vec![vec![Unit::AnyCase(*lower)]]
+                vec![vec![Unit::AnyCase(lower.start())]]
             }
             ranges => {
-                let letters = ranges.iter().flat_map(|(start, end)| *start..=*end);
+                let letters = ranges.iter().flat_map(|range| range.start()..=range.end());
                 letters.take(MOST_TEXTS + 1).map(|letter| vec![Unit::Exact(letter)]).collect()
             }
         },
