@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use statusgate_analysis::facts::{Answer, Fact, version_of};
 use statusgate_analysis::line::rules;
 use statusgate_analysis::scene::Stage;
-use statusgate_analysis::table::{Table, has_evidence, space_of};
+use statusgate_analysis::table::{Table, space_of};
 use statusgate_analysis::words;
 use statusgate_core::policy::convention::{Convention, PhaseRules};
 
@@ -147,22 +147,16 @@ fn allowed(convention: &Convention, rules: &PhaseRules) -> Vec<Vec<bool>> {
             .map(|from| rules.phases.iter().map(|to| moves.allow(from, &to.name)).collect())
             .collect();
     }
-    let all = vec![vec![true; count]; count + 1];
-    if !has_evidence(rules) {
-        return all;
-    }
-    let Ok(table) = Table::of_phase(convention, rules) else { return all };
     let old = Fact::Phase { old: true };
-    if !table.space.facts.contains_key(&old) {
-        return all;
-    }
+    let table = Table::of_phase(convention, rules).ok();
+    let Some(table) = table.filter(|table| table.space.facts.contains_key(&old)) else {
+        return vec![vec![true; count]; count + 1];
+    };
     let mut allowed = vec![vec![false; count]; count + 1];
     for (number, outcome) in table.iter() {
         let combination = table.space.combination(number);
-        let from = match table.space.answer(&old, &combination).and_then(Answer::value) {
-            Some(name) => index_of(rules, name),
-            None => Some(count),
-        };
+        let stored = table.space.answer(&old, &combination).and_then(Answer::value);
+        let from = stored.map_or(Some(count), |name| index_of(rules, name));
         let Some(row) = from.and_then(|from| allowed.get_mut(from)) else { continue };
         for (cell, admissible) in row.iter_mut().zip(&outcome.admissible) {
             *cell |= *admissible;
