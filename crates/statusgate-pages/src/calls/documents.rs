@@ -64,12 +64,10 @@ impl Documents {
         &self,
         judging: &PolicySet,
     ) -> (Option<ZeroOrMore<String>>, Option<String>) {
-        let file = (!self.documents.trim().is_empty()).then(|| "policies.yaml".to_owned());
+        let is_given = !self.documents.trim().is_empty();
+        let policies = is_given.then(|| ["policies.yaml".to_owned()].into_iter().collect());
         let only = judging.policies().iter().find(|policy| *policy.name == *ALL);
-        let convention = only.map(|policy| policy.convention.name.clone());
-        let mut paths = ZeroOrMore::default();
-        paths.0.extend(file);
-        (Some(paths).filter(|paths| !paths.is_empty()), convention)
+        (policies, only.map(|policy| policy.convention.name.clone()))
     }
 }
 

@@ -184,11 +184,12 @@ fn put<'v>(mut at: &'v mut Value, names: &[String], value: Value) -> &'v mut Val
                 *at = items.into();
                 &mut at[index]
             }
-            None if !at.is_object() => {
-                *at = json!({});
+            None => {
+                if !at.is_object() {
+                    *at = json!({});
+                }
                 &mut at[name.as_str()]
             }
-            None => &mut at[name.as_str()],
         };
     }
     if !value.is_null() {
