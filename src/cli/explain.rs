@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::policies::{compile, rule_ids};
 use super::{Outcome, table};
@@ -92,7 +92,7 @@ fn rule(id: &str, policies: &PolicySet, args: &Args) -> anyhow::Result<String> {
         ids.extend(rule_ids(policies));
         bail!("{}", unknown_rule(id, ids.iter().map(String::as_str), !args.policies.is_empty()));
     };
-    print_page(&rule.to_page(), &rule.to_json(), args.output, "a rule")
+    print_page(&rule.to_page(), &json!(rule), args.output, "a rule")
 }
 
 /// Prints a page, or the same as data. `what` is it in the error for other formats.

@@ -40,7 +40,7 @@ pub struct Example {
 }
 
 /// The examples of one rule.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Pair {
     /// The only finding is that of the rule, if there is such a write. `None` if the search found no
     /// violation.

@@ -1,6 +1,7 @@
 //! One rule in words, with an example that violates it and one that satisfies it.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{Block, Page, RuleText};
 use statusgate_analysis::lint::{Example, Examples, Pair};
@@ -8,10 +9,12 @@ use statusgate_analysis::scene::yaml;
 use statusgate_core::policy::{Diagnostics, PolicySet};
 
 /// A rule and its examples.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Explained {
+    #[serde(flatten)]
     rule: RuleText,
     /// Writes that show it.
+    #[serde(flatten)]
     pub examples: Pair,
 }
 
@@ -60,14 +63,6 @@ impl Explained {
             page.text("No example was found: no write that was tried violates this rule.");
         }
         page
-    }
-
-    /// The rule as data.
-    pub fn to_json(&self) -> Value {
-        let mut data = json!(self.rule);
-        data["violating"] = json!(self.examples.violating);
-        data["satisfying"] = json!(self.examples.satisfying);
-        data
     }
 }
 
