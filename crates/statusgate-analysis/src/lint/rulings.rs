@@ -44,6 +44,16 @@ impl<'c> Ruling<'c> {
         Self { id, asks, reads: Vec::new(), list, kind: None, decided: true }
     }
 
+    /// The rule of a sanction that can reject.
+    fn of(
+        sanction: Option<&'c Sanction>,
+        asks: Vec<Predicate>,
+        list: Option<&'c ConditionList>,
+    ) -> Option<Self> {
+        let rule = &sanction.filter(|sanction| rejects(sanction))?.rule;
+        Some(Self::new(rule, asks, list))
+    }
+
     /// Its predicates, about the object or about each element.
     pub(super) fn questions(&self, of_element: bool) -> impl Iterator<Item = Question<'_>> {
         self.asks.iter().map(move |predicate| Question { predicate, list: self.list, of_element })
@@ -94,41 +104,30 @@ impl<'c> Lint<'c> {
         mut rulings: Vec<Ruling<'c>>,
     ) -> Vec<Ruling<'c>> {
         rulings.extend(self.rulings_of_clauses(lists));
-        for list in lists {
-            for kind in list.types.values() {
-                for sanction in kind.not_true.iter().filter(|sanction| rejects(sanction)) {
-                    rulings.push(Ruling::new(&sanction.rule, vec![is_true(kind)], Some(list)));
-                }
-            }
-            if let Some(sanction) = list.too_long.as_ref().filter(|sanction| rejects(sanction)) {
-                let ruling = Ruling::new(&sanction.rule, Vec::new(), Some(list));
-                rulings.push(Ruling { reads: vec![&list.path], ..ruling });
-            }
-            if let Some(sanction) = list.other_types.as_ref().filter(|sanction| rejects(sanction)) {
-                let asks = list.types.values().map(|kind| is_present(&kind.sample())).collect();
-                // A family has any number of types.
-                let decided = list.key() == ["type"]
-                    && !list.has_keys_of_types()
-                    && list.types.values().all(|kind| kind.glob.exact().is_some());
-                let ruling = Ruling::new(&sanction.rule, asks, Some(list));
-                rulings.push(Ruling { reads: vec![&list.path], decided, ..ruling });
-            }
+        for list in lists.iter().copied() {
+            rulings.extend(list.types.values().filter_map(|kind| {
+                Ruling::of(kind.not_true.as_ref(), vec![is_true(kind)], Some(list))
+            }));
+            let asks = list.types.values().map(|kind| is_present(&kind.sample())).collect();
+            // A family has any number of types.
+            let decided = list.key() == ["type"]
+                && !list.has_keys_of_types()
+                && list.types.values().all(|kind| kind.glob.exact().is_some());
+            let other_types = Ruling::of(list.other_types.as_ref(), asks, Some(list));
+            let of_types = other_types.map(|ruling| Ruling { decided, ..ruling });
+            let too_long = Ruling::of(list.too_long.as_ref(), Vec::new(), Some(list));
+            let of_list = too_long.into_iter().chain(of_types);
+            rulings.extend(of_list.map(|ruling| Ruling { reads: vec![&list.path], ..ruling }));
         }
         let convention = self.convention;
-        for field in
-            convention.fields.iter().filter(|field| field.check.action() == Disposition::Deny)
-        {
-            let checks = checks_at(convention, &field.path);
-            let checks: Vec<&Check> = checks.iter().collect();
-            let Ok(path) = (*field.path).clone().try_into() else { continue };
-            let reference = Reference::Field(path);
+        let fields = convention.fields.iter();
+        let denying = fields.filter(|field| field.check.action() == Disposition::Deny);
+        rulings.extend(denying.filter_map(|field| {
+            let reference = Reference::Field((*field.path).clone().try_into().ok()?);
             // Checks that no value passes are a fault of their own.
-            if let Some(asks) = asks_for_value(&checks, reference) {
-                let decided = is_decided(&checks);
-                let ruling = Ruling::new(&field.check.rule, vec![asks], None);
-                rulings.push(Ruling { decided, ..ruling });
-            }
-        }
+            let (asks, decided) = asks_for_value(&checks_at(convention, &field.path), reference)?;
+            Some(Ruling { decided, ..Ruling::new(&field.check.rule, vec![asks], None) })
+        }));
         rulings.extend(self.rulings_of_generation());
         if let Some(rules) = &convention.phase {
             rulings.extend(rulings_of_phase(rules));
@@ -179,18 +178,14 @@ impl<'c> Lint<'c> {
 
     fn rulings_of_generation(&self) -> Vec<Ruling<'c>> {
         let Some(rules) = &self.convention.generation else { return Vec::new() };
-        let sanction = rules.ahead_at_first.as_ref().filter(|sanction| rejects(sanction));
         let observed = ObservedGeneration { observed: Observed::Current.into() };
-        let ahead = sanction.zip(rules.own_path()).map(|(sanction, path)| {
-            let ruling = Ruling::new(&sanction.rule, vec![observed.into()], None);
-            Ruling { reads: vec![path], ..ruling }
-        });
+        let ahead = Ruling::of(rules.ahead_at_first.as_ref(), vec![observed.into()], None)
+            .zip(rules.own_path())
+            .map(|(ruling, path)| Ruling { reads: vec![path], ..ruling });
         let below = rules.below.iter().flat_map(|sanction| {
             rules.paths.iter().flatten().filter_map(|path| {
-                let checks = checks_at(self.convention, path);
-                let checks: Vec<&Check> = checks.iter().collect();
                 let reference = Reference::Field((**path).clone().try_into().ok()?);
-                let asks = asks_for_value(&checks, reference)?;
+                let (asks, _) = asks_for_value(&checks_at(self.convention, path), reference)?;
                 Some(Ruling { reads: vec![path], ..Ruling::new(&sanction.rule, vec![asks], None) })
             })
         });
@@ -212,39 +207,29 @@ impl<'c> Lint<'c> {
         let mut rulings: Vec<Ruling<'c>> = of_list
             .map(|clause| ruling(clause.id, vec![clause.when.clone().into_owned()]))
             .collect();
-        let known = list.find(kind);
-        if let Some(kind) = known {
-            for sanction in kind.not_true.iter().filter(|sanction| rejects(sanction)) {
-                rulings.push(ruling(&sanction.rule, Vec::new()));
-            }
-            if let Some((when, sanction)) = kind.present.as_ref().map(Presence::parts)
-                && rejects(sanction)
-            {
-                rulings.push(ruling(&sanction.rule, when.cloned().into_iter().collect()));
+        let of = |sanction, asks| Ruling::of(sanction, asks, Some(list));
+        if let Some(kind) = list.find(kind) {
+            rulings.extend(of(kind.not_true.as_ref(), Vec::new()));
+            if let Some((when, sanction)) = kind.present.as_ref().map(Presence::parts) {
+                rulings.extend(of(Some(sanction), when.cloned().into_iter().collect()));
             }
             if let Some(reasons) = &kind.reasons {
-                let all: Vec<&str> = reasons.all().collect();
-                let sanctions = [&reasons.action, &reasons.other].into_iter().flatten();
-                for sanction in sanctions.filter(|sanction| rejects(sanction)) {
-                    rulings.push(ruling(&sanction.rule, vec![is_one_of("reason", &all)]));
-                }
+                let asks = || vec![is_one_of("reason", &reasons.all().collect::<Vec<_>>())];
+                rulings.extend(of(reasons.action.as_ref(), asks()));
+                rulings.extend(of(reasons.other.as_ref(), asks()));
             }
         }
         for (member, checks) in list.members.iter().filter(|(member, _)| *member != "type") {
             for check in checks.iter().filter(|check| check.action() == Disposition::Deny) {
                 let reference = Reference::Member(member.clone());
-                let all: Vec<&Check> = checks.iter().collect();
-                let (asks, decided) = (asks_for_value(&all, reference), is_decided(&all));
-                rulings
-                    .extend(asks.map(|asks| Ruling { decided, ..ruling(&check.rule, vec![asks]) }));
+                let Some((asks, decided)) = asks_for_value(checks, reference) else { break };
+                rulings.push(Ruling { decided, ..ruling(&check.rule, vec![asks]) });
             }
         }
-        if let Some(sanction) = list.other_members.as_ref().filter(|sanction| rejects(sanction)) {
-            let names = members_of(&list.each);
-            let others = names.into_iter().filter(|name| !list.members.contains_key(name));
-            let asks = others.map(|name| is_set(Reference::Member(name))).collect();
-            rulings.push(ruling(&sanction.rule, asks));
-        }
+        let names = members_of(&list.each).into_iter();
+        let others = names.filter(|name| !list.members.contains_key(name));
+        let asks = others.map(|name| is_set(Reference::Member(name))).collect();
+        rulings.extend(of(list.other_members.as_ref(), asks));
         for ruling in &mut rulings {
             if has_statuses(list) {
                 ruling.asks.push(is_one_of("status", &STATUSES));
@@ -252,9 +237,8 @@ impl<'c> Lint<'c> {
             // Conditions in addition to the element are judged, too.
             ruling.reads.push(&list.path);
         }
-        if let Some(sanction) = list.too_long.as_ref().filter(|sanction| rejects(sanction)) {
-            rulings.push(Ruling { reads: vec![&list.path], ..ruling(&sanction.rule, Vec::new()) });
-        }
+        let too_long = of(list.too_long.as_ref(), Vec::new());
+        rulings.extend(too_long.map(|ruling| Ruling { reads: vec![&list.path], ..ruling }));
         rulings
     }
 }
@@ -301,19 +285,21 @@ fn rulings_of_condition<'c>(
             _ => false,
         })
     }));
-    let asks = |member: &str, checks: &[&Check]| match member {
+    let asks = |member: &str, checks: &[Check]| match member {
         "reason" => {
-            let Left::Value(value) = left(checks) else { return Vec::new() };
+            let Left::Value(value) = left(&Vec::from_iter(checks)) else { return Vec::new() };
             let reason = value.as_str().map(|reason| OneOrMany::from(reason.to_owned()));
             vec![Condition { reason, ..Condition::of(name) }.into()]
         }
-        member => asks_for_value(checks, member_of(name, member)).into_iter().collect(),
+        member => {
+            let asked = asks_for_value(checks, member_of(name, member));
+            asked.into_iter().map(|(asks, _)| asks).collect()
+        }
     };
     for (member, checks) in list.members.iter().filter(|(member, _)| asked.contains(member)) {
-        let all: Vec<&Check> = checks.iter().collect();
+        let decided = is_decided(&Vec::from_iter(checks.iter()));
         for check in checks.iter().filter(|check| check.action() == Disposition::Deny) {
-            let decided = is_decided(&all);
-            rulings.push(Ruling { decided, ..ruling(&check.rule, asks(member, &all)) });
+            rulings.push(Ruling { decided, ..ruling(&check.rule, asks(member, checks)) });
         }
     }
     if let Some(sanction) = list.other_members.as_ref().filter(|sanction| rejects(sanction)) {
@@ -392,23 +378,20 @@ pub(super) fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
     let all: Vec<Predicate> =
         [PhaseWord { phase }.into()].into_iter().chain(imposed.clone()).collect();
     let mut rulings: Vec<Ruling<'_>> = of_phases.collect();
-    if let Some(moves) = &rules.moves
-        && let Some(sanction) = moves.action.as_ref().filter(|sanction| rejects(sanction))
-    {
-        let asks = all.iter().chain(&rules.mirrored).cloned().collect();
-        rulings.push(Ruling::new(&sanction.rule, asks, None));
-    }
+    let moves = rules.moves.as_ref().and_then(|moves| moves.action.as_ref());
+    let of_moves = all.iter().chain(&rules.mirrored).cloned().collect();
+    rulings.extend(Ruling::of(moves, of_moves, None));
     if let Some(reason) = &rules.reason
-        && let Some(sanction) = reason.action.as_ref().filter(|sanction| rejects(sanction))
         && let Ok(path) = (*reason.path).clone().try_into()
     {
         let own = rules.phases.iter().flat_map(|phase| phase.reasons.iter());
         let all_reasons = own.chain(reason.always.iter()).map(|reason| Scalar::from(&**reason));
-        let reason = Value { is: Some(all_reasons.collect()), ..Value::of(Reference::Field(path)) };
+        let is = Some(all_reasons.collect());
+        let of_reason = Value { is, ..Value::of(Reference::Field(path)) };
         // It is not held against a phase that the webhook sets.
         let evidence = rules.phases.iter().filter_map(|phase| phase.necessary.clone());
-        let asks = all.iter().cloned().chain(evidence).chain([reason.into()]).collect();
-        rulings.push(Ruling::new(&sanction.rule, asks, None));
+        let asks = all.iter().cloned().chain(evidence).chain([of_reason.into()]).collect();
+        rulings.extend(Ruling::of(reason.action.as_ref(), asks, None));
     }
     rulings
 }
@@ -440,9 +423,10 @@ pub(super) fn is_one_of(member: &str, texts: &[&str]) -> Predicate {
 }
 
 /// Asks for a value, such that a value that passes all its checks is among the answers. `None` if
-/// no such value is known.
-fn asks_for_value(checks: &[&Check], reference: Reference) -> Option<Predicate> {
-    let Left::Value(value) = left(checks) else { return None };
+/// no such value is known. Also returns whether the values that are tried represent all values.
+fn asks_for_value(checks: &[Check], reference: Reference) -> Option<(Predicate, bool)> {
+    let all: Vec<&Check> = checks.iter().collect();
+    let Left::Value(value) = left(&all) else { return None };
     let is = Some(Scalar::try_from(value).ok()?.into());
-    Some(Value { is, ..Value::of(reference) }.into())
+    Some((Value { is, ..Value::of(reference) }.into(), is_decided(&all)))
 }
