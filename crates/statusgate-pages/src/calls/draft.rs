@@ -33,17 +33,16 @@ pub(super) fn answer(recorded: &Recorded) -> Answer {
     if recordings.is_empty() {
         return Err(manifests.mistakes().to_vec().into());
     }
-    let mut drafts = Vec::with_capacity(recordings.len());
-    for recording in &recordings {
+    let drafts = recordings.iter().map(|recording| -> Answer {
         let draft = statusgate_draft::draft(recording, &Schema::free(), None)?;
         let (object, old) = recording.last().unwrap_or_default();
-        drafts.push(json!({
+        Ok(json!({
             "resource": recording.name(),
             "base": draft.base,
             "document": draft.to_yaml(),
             "object": object,
             "old": old,
-        }));
-    }
-    Ok(json!({"mistakes": [], "drafts": Value::from(drafts)}))
+        }))
+    });
+    Ok(json!({"mistakes": [], "drafts": drafts.collect::<Result<Value, _>>()?}))
 }

@@ -114,10 +114,10 @@ impl Graph {
                     index_of(phases, space.answer(&Fact::Phase { old }, &combination)?.value()?)
                 };
                 let (Some(from), Some(to)) = (phase(true), phase(false)) else { continue };
-                let scene = || stage.scene(&space, &combination);
                 if from != to
                     && !moves.contains(&(from, to))
-                    && scene().is_some_and(|scene| stage.holds(&scene, &question))
+                    && let Some(scene) = stage.scene(&space, &combination)
+                    && stage.holds(&scene, &question)
                 {
                     moves.push((from, to));
                 }
