@@ -17,18 +17,18 @@ const LONGEST_TEXT: usize = 1 << 12;
 const SHORTEST_TIME: usize = "2026-01-01T00:00:00Z".len();
 
 /// The result of the checks of one value.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Left {
+#[derive(Debug)]
+pub(crate) enum Left<'c> {
     /// This value passes.
     Value(Value),
-    /// No value passes: these checks, by index, exclude each other, and each of them is needed.
-    Nothing(Vec<usize>),
+    /// No value passes: these checks exclude each other, and each of them is needed.
+    Nothing(Vec<&'c Check>),
     /// No value that was tried passes, which is no proof.
     NotProven,
 }
 
 /// Judges the checks of a value that is present.
-pub(crate) fn left(checks: &[&Check]) -> Left {
+pub(crate) fn left<'c>(checks: &[&'c Check]) -> Left<'c> {
     let mut refusals: Vec<Vec<usize>> = Vec::new();
     for value in values(checks) {
         let refused = refusing(checks, &value);
@@ -37,9 +37,8 @@ pub(crate) fn left(checks: &[&Check]) -> Left {
         }
         refusals.push(refused);
     }
-    let core = core_of(&refusals);
-    let chosen: Vec<&Check> = core.iter().filter_map(|at| checks.get(*at).copied()).collect();
-    if is_decided(&chosen) { Left::Nothing(core) } else { Left::NotProven }
+    let core: Vec<&Check> = core_of(&refusals).into_iter().map(|at| checks[at]).collect();
+    if is_decided(&core) { Left::Nothing(core) } else { Left::NotProven }
 }
 
 /// Whether a value passes all of these checks.

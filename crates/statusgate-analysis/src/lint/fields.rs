@@ -64,17 +64,14 @@ pub(super) fn of_fields(stage: &Stage<'_>, added: Option<&[Field]>) -> Vec<Remar
 
 /// The fault of the checks of one value, if there is one. To forbid an optional value is no fault.
 fn excluding(name: &str, checks: &[Check], witness: impl Fn(Value) -> Value) -> Option<Remark> {
-    let mut checks: Vec<&Check> =
+    let checks: Vec<&Check> =
         checks.iter().filter(|check| check.action() == Disposition::Deny).collect();
     let required = checks.iter().find(|check| check.required).copied();
     if required.is_none() && checks.iter().any(|check| check.forbidden) {
         return None;
     }
-    // Several checks may have the same rule id.
-    checks.dedup_by(|one, other| std::ptr::eq(*one, *other));
-    let rules = |places: &[usize]| {
-        let chosen = places.iter().filter_map(|at| checks.get(*at).copied());
-        each_once(chosen.chain(required).map(|check| check.rule.to_string()))
+    let rules = |chosen: &[&Check]| {
+        each_once(chosen.iter().copied().chain(required).map(|check| check.rule.to_string()))
     };
     match left(&checks) {
         Left::Value(_) => None,
@@ -88,10 +85,9 @@ fn excluding(name: &str, checks: &[Check], witness: impl Fn(Value) -> Value) -> 
             Some(Remark::new(Kind::Contradiction, rules(&core), message, Some(witness)))
         }
         Left::NotProven => {
-            let all: Vec<usize> = (0..checks.len()).collect();
             let message =
                 format!("not proven: no value of {name} was found that passes these checks");
-            Some(Remark::new(Kind::NotProven, rules(&all), message, None))
+            Some(Remark::new(Kind::NotProven, rules(&checks), message, None))
         }
     }
 }
