@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::page::MAX_COMBINATIONS;
 use statusgate_analysis::facts::{Fact, Space};
-use statusgate_analysis::table::{Table, has_evidence};
+use statusgate_analysis::table::{PhaseOutcome, Table, has_evidence};
 use statusgate_core::documents::StatusConvention;
 use statusgate_core::policy::convention::{Convention, PhaseRules};
 
@@ -69,10 +69,7 @@ fn table(convention: &Convention) -> Value {
 }
 
 /// Rows of answers, admissible phases, and the phase that Repair chooses for each other phase.
-fn phase_table(
-    rules: &PhaseRules,
-    table: &Table<statusgate_analysis::table::PhaseOutcome>,
-) -> Value {
+fn phase_table(rules: &PhaseRules, table: &Table<PhaseOutcome>) -> Value {
     let name = |at: usize| rules.phases.get(at).map(|phase| phase.name.as_str());
     let outcomes = table.outcomes.iter().map(|outcome| {
         let places = 0..rules.phases.len();
