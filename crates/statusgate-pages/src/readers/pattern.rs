@@ -25,7 +25,7 @@ fn write(tree: &Hir, text: &mut String) -> Option<()> {
             let literal = str::from_utf8(&literal.0).ok()?;
             literal.chars().for_each(|letter| character(letter, text));
         }
-        HirKind::Class(class) => write_class(characters(class)?, text),
+        HirKind::Class(class) => write_class(characters(class)?, text)?,
         HirKind::Look(look) => text.push_str(match look {
             Look::Start => "^",
             Look::End => "$",
@@ -46,7 +46,7 @@ fn write(tree: &Hir, text: &mut String) -> Option<()> {
                     others.negate();
                     let mut class = others.to_unicode_class()?;
                     class.negate();
-                    write_class(class, text);
+                    write_class(class, text)?;
                 }
                 (HirKind::Class(_) | HirKind::Capture(_), ..) => write(sub, text)?,
                 _ => group(sub, text)?,
@@ -106,7 +106,9 @@ fn characters(class: &Class) -> Option<ClassUnicode> {
     }
 }
 
-fn write_class(mut class: ClassUnicode, text: &mut String) {
+/// `None` for a class without characters, which RE2 cannot write.
+fn write_class(mut class: ClassUnicode, text: &mut String) -> Option<()> {
+    class.ranges().first()?;
     let is_negated = class.ranges().last().is_some_and(|range| range.end() == char::MAX);
     if is_negated {
         class.negate();
@@ -114,7 +116,7 @@ fn write_class(mut class: ClassUnicode, text: &mut String) {
     // Without ranges, it is any character.
     if class.ranges().is_empty() {
         text.push_str("(?s:.)");
-        return;
+        return Some(());
     }
     text.push_str(if is_negated { "[^" } else { "[" });
     for range in class.iter() {
@@ -125,6 +127,7 @@ fn write_class(mut class: ClassUnicode, text: &mut String) {
         }
     }
     text.push(']');
+    Some(())
 }
 
 /// A text of which a pattern matches the whole.
@@ -257,6 +260,7 @@ mod tests {
             ("(?s).", Some("(?s:.)")),
             ("[a-z&&[^b-y]]ä", Some("[az]ä")),
             (r"\b{start}x", None),
+            ("^[a&&b]$", None),
             ("(?i)[^/]{2}", None),
             ("x{1001}", None),
         ] {
