@@ -9,7 +9,7 @@ use statusgate_core::model::Webhook;
 pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     for (kind, reason) in unread {
-        let help = format!("allow this account to list {}s", kind.name().to_lowercase());
+        let help = format!("allow this account to list {}", kind.plural());
         checks.push(CheckResult::warning("registration", kind.name(), reason, help));
     }
     for (kind, webhook, lost) in [

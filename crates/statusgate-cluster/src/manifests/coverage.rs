@@ -52,31 +52,31 @@ pub fn coverage(
     webhooks: &[StoredWebhook; 2],
 ) -> BTreeMap<String, Coverage> {
     let fault = webhooks.iter().find_map(|webhook| webhook.fault.clone());
-    let mut states: BTreeMap<u16, DefaultHasher> = BTreeMap::new();
+    let mut states: BTreeMap<&str, DefaultHasher> = BTreeMap::new();
     let names = policies
         .names()
         .map(|name| (name.to_owned(), Coverage { fault: fault.clone(), ..Coverage::default() }));
     let mut coverage: BTreeMap<String, Coverage> = names.collect();
     for resource in judged(resources) {
         let clauses = Webhook::ALL.map(|of| {
-            let wanted = clauses_for(calls.conditions(of), resource);
+            let wanted = clauses_for(&calls.conditions[of as usize], resource);
             let stored = clauses_for(&webhooks[of as usize].conditions, resource);
             // Without one of the wanted conditions, the webhook only gets more requests.
             (stored.iter().all(|clauses| wanted.contains(clauses)), stored)
         });
-        let mut covered: BTreeMap<u16, bool> = BTreeMap::new();
+        let mut covered: BTreeMap<&str, bool> = BTreeMap::new();
         for version in &resource.versions {
             let matches = webhooks.iter().all(|of| is_matched(&of.rules, resource, version));
             let reaches = matches && fault.is_none() && clauses.iter().all(|(wanted, _)| *wanted);
-            for policy in resource.selected(policies, version) {
+            let selected = resource.selected(policies, version).into_iter();
+            for policy in selected.filter_map(|index| Some(policies.get(index)?.name.as_str())) {
                 *covered.entry(policy).or_insert(true) &= reaches;
                 let state = states.entry(policy).or_default();
                 (resource.name(), &version.name, reaches, &clauses).hash(state);
             }
         }
         for (policy, covered) in covered {
-            let name = policies.get(policy).map(|policy| policy.name.as_str());
-            let Some(of) = name.and_then(|name| coverage.get_mut(name)) else { continue };
+            let Some(of) = coverage.get_mut(policy) else { continue };
             let list = if covered { &mut of.covered } else { &mut of.missing };
             list.push(resource.name());
         }
@@ -101,10 +101,9 @@ pub fn coverage(
         }
     }
     for (policy, state) in states {
-        let name = policies.get(policy).map(|policy| policy.name.as_str());
-        name.and_then(|name| coverage.get_mut(name)).into_iter().for_each(|of| {
+        if let Some(of) = coverage.get_mut(policy) {
             of.state = state.finish();
-        });
+        }
     }
     coverage.values_mut().for_each(Coverage::sort);
     coverage
@@ -200,7 +199,8 @@ mod tests {
             json!({"name": "relevant-changes-1", "expression": format!("{guard}\n|| {clauses}")})
         };
         let (foos, bars) = (condition("a.io", "'foos'", "x"), condition("b.io", "'bars'", "y"));
-        let calls = Calls { validate: vec![foos.clone(), bars.clone()], ..Calls::default() };
+        let calls =
+            Calls { conditions: [vec![], vec![foos.clone(), bars.clone()]], ..Calls::default() };
         let with = |validate: &[Value]| {
             let webhooks = [webhook(&rules, &[]), webhook(&rules, validate)];
             coverage(&policies, &resources, &calls, &webhooks)

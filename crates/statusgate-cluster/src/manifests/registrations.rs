@@ -87,32 +87,18 @@ pub struct RegistrationSettings {
 pub struct Calls {
     /// The rules of these webhooks.
     pub rules: Vec<RuleWithOperations>,
-    /// The match conditions of the mutating webhook.
-    pub mutate: Vec<Value>,
-    /// Those of the validating webhook.
-    pub validate: Vec<Value>,
+    /// Their match conditions, by the discriminants of [`Webhook`].
+    pub conditions: [Vec<Value>; 2],
 }
 
 impl Calls {
     /// The calls that these policies need. `match_conditions`: whether the API server supports them.
     pub fn of(policies: &PolicySet, resources: &[CustomResource], match_conditions: bool) -> Self {
-        let conditions = |webhook| match match_conditions {
+        let conditions = Webhook::ALL.map(|webhook| match match_conditions {
             true => conditions::match_conditions(policies, resources, webhook),
             false => Vec::new(),
-        };
-        Self {
-            rules: rules(policies, resources),
-            mutate: conditions(Webhook::Mutate),
-            validate: conditions(Webhook::Validate),
-        }
-    }
-
-    /// The match conditions of a webhook.
-    pub fn conditions(&self, of: Webhook) -> &[Value] {
-        match of {
-            Webhook::Mutate => &self.mutate,
-            Webhook::Validate => &self.validate,
-        }
+        });
+        Self { rules: rules(policies, resources), conditions }
     }
 }
 
@@ -126,11 +112,8 @@ impl Kind {
     }
 
     /// The plural in paths.
-    pub const fn plural(self) -> &'static str {
-        match self {
-            Self::Mutating => "mutatingwebhookconfigurations",
-            Self::Validating => "validatingwebhookconfigurations",
-        }
+    pub fn plural(self) -> String {
+        format!("{}s", self.name().to_lowercase())
     }
 }
 
@@ -148,31 +131,19 @@ pub fn has_match_conditions(version: &str) -> bool {
 
 /// The registrations, in the order of [`REGISTRATIONS`].
 pub fn registrations(calls: &Calls, settings: &RegistrationSettings) -> [Value; 3] {
-    let policy = settings.failure_policy;
-    let mut mutate = object_webhook(Webhook::Mutate, calls, policy, settings);
+    let [mut mutate, validate] = Webhook::ALL.map(|of| object_webhook(of, calls, settings));
     mutate["reinvocationPolicy"] = "IfNeeded".into();
-    let validate = object_webhook(Webhook::Validate, calls, policy, settings);
+    let rules = [RuleWithOperations::documents()];
+    let mut documents = webhook(DOCUMENTS_WEBHOOK, DOCUMENTS, &rules, settings);
     // With `Fail`, a wrong policy could not be corrected while no replica answers.
-    let documents = webhook(
-        DOCUMENTS_WEBHOOK,
-        DOCUMENTS,
-        &[RuleWithOperations::documents()],
-        FailurePolicy::Ignore,
-        settings,
-    );
-    let [first, second, third] = REGISTRATIONS;
-    [
-        registration(first, &json!([mutate])),
-        registration(second, &json!([validate])),
-        registration(third, &json!([documents])),
-    ]
+    documents["failurePolicy"] = json!(FailurePolicy::Ignore);
+    let webhooks = [mutate, validate, documents];
+    std::array::from_fn(|at| registration(REGISTRATIONS[at], &webhooks[at]))
 }
 
 /// The registration of `statusgate record`. Without match conditions: they omit writes that no rule can reject.
 pub fn recording(rules: &[RuleWithOperations], settings: &RegistrationSettings) -> Value {
-    let name = "record.statusgate.dev";
-    let webhook = webhook(name, RECORD, rules, settings.failure_policy, settings);
-    registration(RECORDING, &json!([webhook]))
+    registration(RECORDING, &webhook("record.statusgate.dev", RECORD, rules, settings))
 }
 
 /// `mutate.statusgate.dev`.
@@ -180,28 +151,23 @@ pub fn webhook_name(webhook: Webhook) -> String {
     format!("{}.statusgate.dev", webhook.name())
 }
 
-fn registration((kind, name): (Kind, &str), webhooks: &Value) -> Value {
+fn registration((kind, name): (Kind, &str), webhook: &Value) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind.name(),
         "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "statusgate"}},
-        "webhooks": webhooks,
+        "webhooks": [webhook],
     })
 }
 
-fn object_webhook(
-    of: Webhook,
-    calls: &Calls,
-    failure_policy: FailurePolicy,
-    settings: &RegistrationSettings,
-) -> Value {
-    let mut webhook = webhook(&webhook_name(of), of.path(), &calls.rules, failure_policy, settings);
+fn object_webhook(of: Webhook, calls: &Calls, settings: &RegistrationSettings) -> Value {
+    let mut webhook = webhook(&webhook_name(of), of.path(), &calls.rules, settings);
     webhook["namespaceSelector"] = json!({"matchExpressions": [
         {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [settings.namespace]}
     ]});
-    let conditions = calls.conditions(of);
+    let conditions = &calls.conditions[of as usize];
     if !conditions.is_empty() {
-        webhook["matchConditions"] = conditions.into();
+        webhook["matchConditions"] = json!(conditions);
     }
     webhook
 }
@@ -210,7 +176,6 @@ fn webhook(
     name: &str,
     path: &str,
     rules: &[RuleWithOperations],
-    failure_policy: FailurePolicy,
     settings: &RegistrationSettings,
 ) -> Value {
     let mut client = match &settings.address {
@@ -226,7 +191,7 @@ fn webhook(
         "name": name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": client,
-        "failurePolicy": failure_policy,
+        "failurePolicy": settings.failure_policy,
         "matchPolicy": "Equivalent",
         "rules": rules,
         // So that dry runs are judged too.

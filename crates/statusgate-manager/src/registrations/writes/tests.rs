@@ -220,8 +220,8 @@ fn our_match_conditions_replace_older_ones_and_leave_those_of_the_user() {
     stored[1].as_mut().unwrap()["webhooks"][0]["matchConditions"] = json!([old, own]);
     let condition = |name: &str| json!({"name": name, "expression": "false"});
     let of = |name| vec![condition(name)];
-    let (mutate, validate) = (of("status-changes"), of("relevant-changes-1"));
-    let calls = Calls { mutate, validate, ..calls("foos/status") };
+    let conditions = [of("status-changes"), of("relevant-changes-1")];
+    let calls = Calls { conditions, ..calls("foos/status") };
     let desired = registrations(&calls, &settings("CA"));
     let patches = patches(&writes(&desired, &stored, ALL));
     let [of_mutating, ours] =
