@@ -82,14 +82,14 @@ impl RuleWithOperations {
         group: &str,
         versions: &[&str],
         operations: &[&str],
-        resources: &[&str],
+        resources: &[impl AsRef<str>],
     ) -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self {
             api_groups: owned(&[group]),
             api_versions: owned(versions),
             operations: owned(operations),
-            resources: owned(resources),
+            resources: resources.iter().map(|name| name.as_ref().to_owned()).collect(),
             scope: any(),
         }
     }
@@ -129,19 +129,12 @@ pub fn rules(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleWith
             }
         }
     }
-    let mut rules = Vec::new();
-    for ((group, status_subresource, versions), plurals) in merged {
-        let entries: Vec<String> =
-            plurals.into_iter().map(|plural| entry(plural, status_subresource)).collect();
-        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-        rules.push(RuleWithOperations::of(
-            group,
-            &versions,
-            operations(status_subresource),
-            &entries,
-        ));
-    }
-    rules
+    let rules = merged.into_iter().map(|((group, status_subresource, versions), plurals)| {
+        let entries = plurals.into_iter().map(|plural| entry(plural, status_subresource));
+        let entries: Vec<String> = entries.collect();
+        RuleWithOperations::of(group, &versions, operations(status_subresource), &entries)
+    });
+    rules.collect()
 }
 
 /// The resources that policies name without `*` and that have no rule.
