@@ -6,6 +6,7 @@ use kube::runtime::watcher::{self, Config, Event};
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::error::unless_missing;
 use super::watch::Watch;
 use super::{Cluster, ClusterError};
 use crate::manifests::crds::{GROUP, VERSION, plural};
@@ -72,11 +73,9 @@ impl Cluster {
     pub async fn documents(&self, kind: DocumentKind) -> Result<Vec<StoredDocument>, ClusterError> {
         let api: Api<DynamicObject> = Api::all_with(self.client(), &resource(kind));
         let (what, options) = (format!("list {}", plural(kind)), ListParams::default());
-        match self.ask_again(&what, || api.list(&options)).await {
-            Ok(list) => Ok(list.items.into_iter().map(StoredDocument::of).collect()),
-            Err(ClusterError::Rejected { code: 404, .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let list = unless_missing(self.ask_again(&what, || api.list(&options)).await)?;
+        let items = list.map(|list| list.items).unwrap_or_default();
+        Ok(items.into_iter().map(StoredDocument::of).collect())
     }
 
     /// Applies a status with all that this field manager has in it; `None` removes it. Nothing happens if the

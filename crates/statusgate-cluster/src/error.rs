@@ -71,6 +71,15 @@ impl ClusterError {
     }
 }
 
+/// What was read; `None` if it does not exist.
+pub(super) fn unless_missing<T>(read: Result<T, ClusterError>) -> Result<Option<T>, ClusterError> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether a write was done; `false` if it was rejected with one of these statuses.
 pub(super) fn unless<T>(
     codes: &[u16],

@@ -10,7 +10,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use serde_json::{Value, json};
 
-use super::error::unless;
+use super::error::{unless, unless_missing};
 use super::pages::crd_path;
 use super::secret::{FIELD_MANAGER, as_statusgate};
 use super::watch::{self, Watch};
@@ -81,13 +81,11 @@ impl Cluster {
         of: impl Fn(CustomResource, &[u8]) -> T,
     ) -> Result<Option<T>, ClusterError> {
         let what = format!("read the CustomResourceDefinition {name}");
-        match self.read(&what, &crd_path(name), Patience::SHORT).await {
-            Ok(body) => match CustomResource::read(&body) {
-                Ok(resource) => Ok(Some(of(resource, &body))),
-                Err(source) => Err(ClusterError::BadAnswer { what, source }),
-            },
-            Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
-            Err(error) => Err(error),
+        let read = self.read(&what, &crd_path(name), Patience::SHORT).await;
+        let Some(body) = unless_missing(read)? else { return Ok(None) };
+        match CustomResource::read(&body) {
+            Ok(resource) => Ok(Some(of(resource, &body))),
+            Err(source) => Err(ClusterError::BadAnswer { what, source }),
         }
     }
 

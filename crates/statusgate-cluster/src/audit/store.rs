@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use http::Method;
 
 use super::super::call::Call;
+use super::super::error::unless_missing;
 use super::super::hash::fnv1a_64;
 use super::super::identity::read_object;
 use super::super::secret::FIELD_MANAGER;
@@ -41,10 +42,9 @@ impl Store {
         for api in ReportApi::ALL {
             let api_version = api.api_version();
             let what = format!("discover the resources of {api_version}");
-            match cluster.read(&what, &format!("/apis/{api_version}"), Patience::SHORT).await {
-                Ok(_) => return Ok(Self { api, ..Self::default() }),
-                Err(ClusterError::Rejected { code: 404, .. }) => {}
-                Err(error) => return Err(error),
+            let path = format!("/apis/{api_version}");
+            if unless_missing(cluster.read(&what, &path, Patience::SHORT).await)?.is_some() {
+                return Ok(Self { api, ..Self::default() });
             }
         }
         Err(ClusterError::NoReports)

@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use super::Examination;
 use super::hook::Hook;
+use crate::error::unless_missing;
 use crate::lease::LEASE_SECONDS;
 use crate::manifests::crds::{VERSION, crds};
 use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
 use crate::pages::crd_path;
-use crate::{CheckResult, Cluster, ClusterError, Lease, Patience};
+use crate::{CheckResult, Cluster, Lease, Patience};
 use statusgate_tls::rotation::{Stored, fingerprints};
 use statusgate_tls::{Expiry, Validity};
 
@@ -35,11 +36,7 @@ impl Managed {
         let names = crds().map(|crd| crd["metadata"]["name"].as_str().map(str::to_owned));
         for name in names.into_iter().flatten() {
             let read = cluster.read_as("read it", &crd_path(&name), Patience::SHORT).await;
-            let read = match read {
-                Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
-                read => read.map(Some).map_err(|error| error.to_string()),
-            };
-            definitions.push((name, read));
+            definitions.push((name, unless_missing(read).map_err(|error| error.to_string())));
         }
         let leases = cluster.leases(&namespace).await.map_err(|error| error.to_string());
         let secret = cluster.secret(&namespace, &options.certificate_secret).await;

@@ -1,9 +1,9 @@
 //! The Services that webhooks call, and the pods of these Services.
 
-use hyper::body::Bytes;
 use serde_json::Value;
 
 use super::hook::{Hook, Service};
+use crate::error::unless_missing;
 use crate::{CheckResult, Cluster, Patience};
 
 /// Checks each Service once.
@@ -23,24 +23,21 @@ async fn check_one(cluster: &Cluster, service: &Service) -> Option<CheckResult> 
     let Service { namespace, name, .. } = service;
     let subject = format!("service {namespace}/{name}");
     let path = format!("/api/v1/namespaces/{namespace}/services/{name}");
-    let found = cluster.read("get the service", &path, Patience::NONE).await;
-    if found.as_ref().is_err_and(|error| error.code() == Some(404)) {
+    let found = unless_missing(cluster.read("get the service", &path, Patience::NONE).await);
+    if matches!(found, Ok(None)) {
         let help = "install it (`statusgate manifests install`), or correct clientConfig.service";
         return Some(CheckResult::problem("service", subject, "the service does not exist", help));
     }
-    let found = found.ok().and_then(|body| serde_json::from_slice(&body).ok());
+    let found = found.ok().flatten().and_then(|body| serde_json::from_slice(&body).ok());
     if let Some(message) = found.and_then(|found| wrong_port(service, &found)) {
         let help = "correct clientConfig.service.port; the default is 443";
         return Some(CheckResult::problem("service", subject, message, help));
     }
     let path = format!("/api/v1/namespaces/{namespace}/endpoints/{name}");
-    let body = match cluster.read("get the endpoints", &path, Patience::NONE).await {
-        Ok(body) => body,
-        // The Service never had a pod.
-        Err(error) if error.code() == Some(404) => Bytes::new(),
-        Err(_) => return None,
-    };
-    let endpoints: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let body =
+        unless_missing(cluster.read("get the endpoints", &path, Patience::NONE).await).ok()?;
+    // A Service that never had a pod has none.
+    let endpoints: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
     let subsets = endpoints["subsets"].as_array().map_or(&[][..], Vec::as_slice);
     let ready: usize =
         subsets.iter().filter_map(|subset| subset["addresses"].as_array()).map(Vec::len).sum();
