@@ -164,15 +164,6 @@ impl ReplicaEntry {
     }
 }
 
-/// What the registrations do for a document.
-enum Registrations {
-    Cover,
-    Miss,
-    /// The cluster has nothing to enforce it for. That is no reason to wait.
-    NotNeeded,
-    Unread,
-}
-
 /// Type, status, reason, message.
 type Wanted = (&'static str, &'static str, &'static str, String);
 
@@ -224,40 +215,39 @@ impl DocumentState<'_> {
         if !late.is_empty() {
             message.push_str(&format!(": {}", listed(&late)));
         }
-        let (covered, text) = self.covered();
+        let (status, reason, text) = self.covered();
         message.push_str(&text);
         // With a conflict, the text is in use, but not for all of its resources.
         let problem = self.problem.filter(|problem| problem.kind != ProblemKind::ConventionDeleted);
-        match (problem, late.is_empty(), covered) {
-            (None, true, Registrations::Cover) => (TRUE, "Enforced", message),
-            (None, true, Registrations::NotNeeded) => (TRUE, "NoResources", message),
-            (Some(_), _, _) => (FALSE, "NotAccepted", message),
-            (None, false, _) => (FALSE, "ReplicasPending", message),
-            (None, true, Registrations::Miss) => (FALSE, "NotRegistered", message),
-            (None, true, Registrations::Unread) => (UNKNOWN, "RegistrationsNotRead", message),
+        match (problem, late.is_empty()) {
+            (Some(_), _) => (FALSE, "NotAccepted", message),
+            (None, false) => (FALSE, "ReplicasPending", message),
+            (None, true) => (status, reason, message),
         }
     }
 
-    /// Whether the registrations cover all resources, and the end of the message.
-    fn covered(&self) -> (Registrations, String) {
+    /// Status and reason if all replicas enforce the document, and the end of the message: whether the
+    /// registrations cover all resources.
+    fn covered(&self) -> (&'static str, &'static str, String) {
         let coverage = match self.registered {
-            Registered::NotNeeded => return (Registrations::Cover, String::new()),
+            Registered::NotNeeded => return (TRUE, "Enforced", String::new()),
             Registered::NotManaged => {
                 let text = "; statusgate does not manage the registrations";
-                return (Registrations::Cover, text.to_owned());
+                return (TRUE, "Enforced", text.to_owned());
             }
             Registered::NotRead => {
                 let text = "; the registrations were not read yet";
-                return (Registrations::Unread, text.to_owned());
+                return (UNKNOWN, "RegistrationsNotRead", text.to_owned());
             }
             Registered::Known(coverage) => coverage,
         };
         let Coverage { covered, missing, absent, fault, .. } = coverage;
         let mut text = match (covered.len(), missing.is_empty()) {
             (_, false) => format!("; the registrations do not cover {}", listed(missing)),
+            // Nothing to enforce it for is no reason to wait.
             (0, _) => {
                 let text = "; the cluster has none of its resources";
-                return (Registrations::NotNeeded, text.to_owned());
+                return (TRUE, "NoResources", text.to_owned());
             }
             (1, _) => "; the registrations cover 1 resource".to_owned(),
             (count, _) => format!("; the registrations cover {count} resources"),
@@ -269,8 +259,10 @@ impl DocumentState<'_> {
         if !absent.is_empty() {
             text.push_str(&format!("; the cluster does not serve {}", listed(absent)));
         }
-        let of = if missing.is_empty() { Registrations::Cover } else { Registrations::Miss };
-        (of, text)
+        match missing.is_empty() {
+            true => (TRUE, "Enforced", text),
+            false => (FALSE, "NotRegistered", text),
+        }
     }
 }
 
