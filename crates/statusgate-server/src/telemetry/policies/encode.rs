@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
 
 use super::super::writes::{Counts, Labels};
-use super::{Decision, Loaded, LoadedPolicies, Store};
+use super::{Decision, Loaded, Store};
 use statusgate_core::engine::{Action, Change};
 use statusgate_core::model::Webhook;
 
@@ -48,7 +48,8 @@ impl Store {
     }
 }
 
-type Encode = fn(&LoadedPolicies, &mut MetricEncoder<'_>) -> fmt::Result;
+/// Writes the counters of one policy.
+type Encode = fn(&Loaded, &mut MetricEncoder<'_>) -> fmt::Result;
 
 /// Counters of all policies as one metric.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ struct OfPolicies(Store, MetricType, Encode);
 
 impl EncodeMetric for OfPolicies {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        self.2(&self.0.lock(), &mut encoder)
+        self.0.lock().policies.values().try_for_each(|loaded| self.2(loaded, &mut encoder))
     }
 
     fn metric_type(&self) -> MetricType {
@@ -64,59 +65,50 @@ impl EncodeMetric for OfPolicies {
     }
 }
 
-impl LoadedPolicies {
+impl Loaded {
     fn writes(
         &self,
         encoder: &mut MetricEncoder<'_>,
         encode: fn(&Counts, Labels<'_>, &mut MetricEncoder<'_>) -> fmt::Result,
     ) -> fmt::Result {
-        for Loaded { policy, writes, .. } in self.policies.values() {
-            for (resource, writes) in writes {
-                if let Some(counts) = writes.counts.get() {
-                    encode(counts, [("policy", &policy.name), ("resource", resource)], encoder)?;
-                }
+        for (resource, writes) in &self.writes {
+            if let Some(counts) = writes.counts.get() {
+                encode(counts, [("policy", &self.policy.name), ("resource", resource)], encoder)?;
             }
         }
         Ok(())
     }
 }
 
-fn decisions(loaded: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, .. } in loaded.policies.values() {
-        for webhook in Webhook::ALL {
-            for decision in Decision::ALL {
-                let count = policy.decisions[webhook as usize][decision as usize].get();
-                let labels = [
-                    ("policy", &*policy.name),
-                    ("webhook", webhook.name()),
-                    ("decision", decision.name()),
-                ];
-                encode(encoder, labels, count)?;
-            }
+fn decisions(Loaded { policy, .. }: &Loaded, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for webhook in Webhook::ALL {
+        for decision in Decision::ALL {
+            let count = policy.decisions[webhook as usize][decision as usize].get();
+            let labels = [
+                ("policy", &*policy.name),
+                ("webhook", webhook.name()),
+                ("decision", decision.name()),
+            ];
+            encode(encoder, labels, count)?;
         }
     }
     Ok(())
 }
 
-fn findings(loaded: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, rules, .. } in loaded.policies.values() {
-        for (rule, counts) in rules.iter() {
-            for (action, count) in Action::WORST_FIRST.iter().zip(counts) {
-                let labels =
-                    [("policy", &*policy.name), ("rule", rule), ("action", action.label())];
-                encode(encoder, labels, count.get())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn changes(loaded: &LoadedPolicies, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, .. } in loaded.policies.values() {
-        for (change, count) in Change::ALL.iter().zip(&*policy.changes) {
-            let labels = [("policy", &*policy.name), ("change", change.label())];
+fn findings(Loaded { policy, rules, .. }: &Loaded, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for (rule, counts) in rules.iter() {
+        for (action, count) in Action::WORST_FIRST.iter().zip(counts) {
+            let labels = [("policy", &*policy.name), ("rule", rule), ("action", action.label())];
             encode(encoder, labels, count.get())?;
         }
+    }
+    Ok(())
+}
+
+fn changes(Loaded { policy, .. }: &Loaded, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for (change, count) in Change::ALL.iter().zip(&*policy.changes) {
+        let labels = [("policy", &*policy.name), ("change", change.label())];
+        encode(encoder, labels, count.get())?;
     }
     Ok(())
 }
