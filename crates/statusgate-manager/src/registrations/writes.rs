@@ -47,7 +47,7 @@ pub(super) fn writes(
         match stored {
             None if managed.rules && webhooks(desired).all(|of| is_complete(of, managed)) => {
                 let mut registration = desired.clone();
-                if lower(&mut registration["webhooks"]) {
+                if lower(registration["webhooks"].as_array_mut().into_iter().flatten()) {
                     registration["metadata"]["annotations"] = json!({RAISE: FAIL});
                 }
                 writes.push((of, RegistrationWrite::Create(registration)));
@@ -170,9 +170,9 @@ fn has_bundle(webhook: &Value) -> bool {
 }
 
 /// Lets webhooks without a caBundle ignore failures. Returns whether one did not.
-fn lower(webhooks: &mut Value) -> bool {
+fn lower<'w>(webhooks: impl IntoIterator<Item = &'w mut Value>) -> bool {
     let mut lowered = false;
-    for webhook in webhooks.as_array_mut().into_iter().flatten() {
+    for webhook in webhooks {
         if webhook["failurePolicy"] == FAIL && !has_bundle(webhook) {
             webhook["failurePolicy"] = json!(FailurePolicy::Ignore);
             lowered = true;
@@ -231,16 +231,13 @@ fn operations(desired: &Value, stored: &Value, managed: Managed) -> Vec<Value> {
     }
     let exists = |webhook: &Value| webhooks(stored).any(|of| of["name"] == webhook["name"]);
     let missing = webhooks(desired).filter(|webhook| managed.rules && !exists(webhook));
-    let mut missing: Value =
+    let mut missing: Vec<Value> =
         missing.filter(|webhook| is_complete(webhook, managed)).cloned().collect();
     let lowered = lower(&mut missing);
-    if stored["webhooks"].is_null() {
-        if missing != json!([]) {
-            add("/webhooks".to_owned(), missing);
-        }
-    } else {
-        let missing = missing.as_array_mut().map(std::mem::take).unwrap_or_default();
+    if !stored["webhooks"].is_null() {
         missing.into_iter().for_each(|webhook| add("/webhooks/-".to_owned(), webhook));
+    } else if !missing.is_empty() {
+        add("/webhooks".to_owned(), missing.into());
     }
     let path = format!("/metadata/annotations/{}", RAISE.replace('/', "~1"));
     if lowered && annotations.is_null() {
