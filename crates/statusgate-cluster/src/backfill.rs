@@ -157,7 +157,6 @@ impl<'a> BackfillRun<'a> {
         audience: &'a mut dyn Audience,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let concurrency = plan.concurrency;
         let shared = Arc::new(Shared {
             cluster: cluster.clone(),
             policies,
@@ -169,7 +168,7 @@ impl<'a> BackfillRun<'a> {
             allowed_to_read: AtomicBool::new(false),
         });
         Self {
-            writers: Writers::new(Arc::clone(&shared), concurrency),
+            writers: Writers::new(Arc::clone(&shared)),
             shared,
             audience,
             failed_in_a_row: 0,

@@ -22,9 +22,8 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    /// Allows this number of concurrent writes.
-    pub(super) fn new(shared: Arc<Shared>, concurrency: usize) -> Self {
-        let concurrency = concurrency.max(1);
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let concurrency = shared.plan.concurrency.max(1);
         let turns = Arc::new(Semaphore::new(concurrency));
         // As many objects in the queue as in progress.
         Self { shared, turns, tasks: JoinSet::new(), most: 2 * concurrency }
