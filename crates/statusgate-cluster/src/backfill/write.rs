@@ -46,17 +46,6 @@ pub(super) enum Abort {
     Hopeless(ClusterError),
 }
 
-/// The next step of a write.
-enum WriteStep {
-    /// Send the patch.
-    Send,
-    /// Read and judge the object again: the rejection may be a conflict.
-    Reread(Answer),
-    /// Read the object again to check that all of the patch was stored.
-    Confirm,
-    End(Outcome),
-}
-
 impl Shared {
     /// Writes an object, with retries.
     pub(super) async fn write(&self, target: &Target, judged: Judged) -> WriteResult {
@@ -109,21 +98,18 @@ struct Job<'d> {
 
 impl Job<'_> {
     async fn run(&mut self) -> Result<Outcome, Abort> {
-        let mut step = WriteStep::Send;
         loop {
-            step = match step {
-                WriteStep::Send => self.send().await?,
-                WriteStep::Reread(rejection) => self.reread(&rejection).await?,
-                WriteStep::Confirm => self.confirm().await?,
-                WriteStep::End(outcome) => return Ok(outcome),
-            };
+            if let Some(outcome) = self.send().await? {
+                return Ok(outcome);
+            }
         }
     }
 
-    async fn send(&mut self) -> Result<WriteStep, Abort> {
+    /// Sends the patch. Returns the end of this object; `None` to send again.
+    async fn send(&mut self) -> Result<Option<Outcome>, Abort> {
         let Judged { report, patch } = &self.judged;
         let Some(body) = patch.clone() else {
-            return Ok(WriteStep::End(match &report.outcome {
+            return Ok(Some(match &report.outcome {
                 // After a conflict. If an earlier patch got no response, it was applied.
                 Outcome::Unchanged if self.unsure => Outcome::Patched,
                 outcome => outcome.clone(),
@@ -136,7 +122,7 @@ impl Job<'_> {
         let answer = match &reply {
             Ok(answer) => answer,
             Err(silence) if is_no_request(silence) => {
-                return Ok(WriteStep::End(Outcome::Failed(format!("invalid request: {silence}"))));
+                return Ok(Some(Outcome::Failed(format!("invalid request: {silence}"))));
             }
             Err(_) => {
                 self.unsure = true;
@@ -146,14 +132,12 @@ impl Job<'_> {
         match answer.status {
             200..300 => {
                 self.shared.allowed.store(true, Ordering::Relaxed);
-                return Ok(self.stored(answer));
+                return self.stored(answer).await.map(Some);
             }
             // A failed `test` of a patch gives a 422 without causes, and so do schemas and webhooks.
             // Only the object shows whether it was a conflict.
-            409 | 422 => return Ok(WriteStep::Reread(answer.clone())),
-            404 if answer.is_missing(&self.object().name) => {
-                return Ok(WriteStep::End(Outcome::Deleted));
-            }
+            409 | 422 => return self.reread(answer).await,
+            404 if answer.is_missing(&self.object().name) => return Ok(Some(Outcome::Deleted)),
             404 if self.shared.cluster.is_removed(self.target).await => {
                 let resource = self.target.name();
                 return Err(Abort::Hopeless(ClusterError::KindRemoved { resource }));
@@ -161,7 +145,7 @@ impl Job<'_> {
             // For some moments after a restart, the server does not know its custom resources.
             404 => {}
             403 if is_of_webhook(answer) => {
-                return Ok(WriteStep::End(Outcome::Rejected(answer.message())));
+                return Ok(Some(Outcome::Rejected(answer.message())));
             }
             // A server that has just started may not know its roles yet.
             401 | 403 if self.shared.allowed.load(Ordering::Relaxed) => {}
@@ -169,29 +153,30 @@ impl Job<'_> {
             // The write may have been applied.
             500 | 502 | 504 => self.unsure = true,
             _ if answer.passes() => {}
-            _ => return Ok(WriteStep::End(Outcome::Rejected(answer.message()))),
+            _ => return Ok(Some(Outcome::Rejected(answer.message()))),
         }
         self.wait(reply).await
     }
 
     /// A successful write. If the version did not change, all of the patch was pruned.
-    fn stored(&mut self, answer: &Answer) -> WriteStep {
+    async fn stored(&mut self, answer: &Answer) -> Result<Outcome, Abort> {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
         let version = read_object(text).map(|object| object.metadata.resource_version.into_owned());
         if version.as_ref().is_ok_and(|version| *version == self.object().resource_version) {
             let reason = "nothing was stored: the schema lacks the field, or does not allow null";
-            return WriteStep::End(Outcome::Rejected(reason.to_owned()));
+            return Ok(Outcome::Rejected(reason.to_owned()));
         }
         self.version = version.ok();
         if self.shared.plan.distrusted.contains(&self.target.name()) {
-            WriteStep::Confirm
+            self.confirm().await
         } else {
-            WriteStep::End(Outcome::Patched)
+            Ok(Outcome::Patched)
         }
     }
 
-    async fn confirm(&mut self) -> Result<WriteStep, Abort> {
-        Ok(WriteStep::End(match self.read().await? {
+    /// Reads the object again to check that all of the patch was stored.
+    async fn confirm(&mut self) -> Result<Outcome, Abort> {
+        Ok(match self.read().await? {
             Err(outcome) => outcome,
             Ok(Judged { report, patch: Some(_) }) => {
                 let paths: Vec<&str> =
@@ -202,25 +187,25 @@ impl Job<'_> {
                 ))
             }
             Ok(_) => Outcome::Patched,
-        }))
+        })
     }
 
-    /// Reads the object again after a possible conflict.
-    async fn reread(&mut self, rejection: &Answer) -> Result<WriteStep, Abort> {
+    /// Reads and judges the object again: the rejection may be a conflict.
+    async fn reread(&mut self, rejection: &Answer) -> Result<Option<Outcome>, Abort> {
         let judged = match self.read().await? {
             Ok(judged) => judged,
-            Err(outcome) => return Ok(WriteStep::End(outcome)),
+            Err(outcome) => return Ok(Some(outcome)),
         };
         if judged.report.object == *self.object() && rejection.status != 409 {
-            return Ok(WriteStep::End(Outcome::Rejected(rejection.message())));
+            return Ok(Some(Outcome::Rejected(rejection.message())));
         }
         self.conflicts += 1;
         if self.conflicts >= MAX_CONFLICTS {
             let reason = format!("it changed {MAX_CONFLICTS} times during the write");
-            return Ok(WriteStep::End(Outcome::Failed(reason)));
+            return Ok(Some(Outcome::Failed(reason)));
         }
         self.judged = judged;
-        Ok(WriteStep::Send)
+        Ok(None)
     }
 
     /// Reads and judges the current object. The inner error is the end of this object.
@@ -245,7 +230,7 @@ impl Job<'_> {
                 }
                 _ => {}
             }
-            if let WriteStep::End(outcome) = self.wait(reply).await? {
+            if let Some(outcome) = self.wait(reply).await? {
                 return Ok(Err(outcome));
             }
         };
@@ -257,15 +242,15 @@ impl Job<'_> {
     }
 
     /// Waits before the next attempt. After the last one, ends this object or aborts the run.
-    async fn wait(&mut self, reply: Reply) -> Result<WriteStep, Abort> {
+    async fn wait(&mut self, reply: Reply) -> Result<Option<Outcome>, Abort> {
         let is_own = is_internal(&reply);
         let backoff = if is_own { &mut self.own } else { &mut self.server };
         match (backoff.wait(retry_after(&reply)), reply) {
             (Some(wait), _) => {
                 self.shared.unless_stopped(tokio::time::sleep(wait)).await?;
-                Ok(WriteStep::Send)
+                Ok(None)
             }
-            (None, Ok(answer)) if is_own => Ok(WriteStep::End(Outcome::Failed(answer.message()))),
+            (None, Ok(answer)) if is_own => Ok(Some(Outcome::Failed(answer.message()))),
             (None, reply) => Err(self.hopeless(reply)),
         }
     }
