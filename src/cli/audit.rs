@@ -18,9 +18,8 @@ use super::plurals::{read_schemas, with_new};
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use statusgate_cluster::audit::{
-    AuditError, Findings, Plan, ReportApi, ReportCounts, Store, audit, json,
-};
+use statusgate_cluster::RunError;
+use statusgate_cluster::audit::{Findings, Plan, ReportApi, ReportCounts, Store, audit, json};
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::{Action, HealthStatus};
 use statusgate_core::policy::PolicySet;
@@ -159,7 +158,7 @@ async fn once(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
     .await;
     progress.finish();
     let findings = match findings {
-        Err(AuditError::Report(error)) => return Err(error).context(NO_REPORT),
+        Err(RunError::Report(error)) => return Err(error).context(NO_REPORT),
         findings => findings?,
     };
     let printed = printed.and_then(|()| print(args, &findings));

@@ -12,8 +12,8 @@ use super::policies::judging;
 use super::signals::Signals;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
-use statusgate_cluster::backfill::{BackfillError, BackfillRun, End, Plan, Shard};
-use statusgate_cluster::{CheckResult, Level, precheck};
+use statusgate_cluster::backfill::{BackfillRun, End, Plan, Shard};
+use statusgate_cluster::{CheckResult, Level, RunError, precheck};
 use statusgate_core::policy::PolicySet;
 use statusgate_server::files;
 
@@ -123,18 +123,14 @@ impl Prepared {
 }
 
 /// Turns the end of a run into an error if it is incomplete.
-fn conclude(
-    args: &Args,
-    unavailable: &[String],
-    end: Result<End, BackfillError>,
-) -> anyhow::Result<()> {
+fn conclude(args: &Args, unavailable: &[String], end: Result<End, RunError>) -> anyhow::Result<()> {
     let End { stopped, failures } = match end {
         Ok(end) => end,
         // A closed pipe is an error here: objects remain.
-        Err(BackfillError::Report(error)) if !args.dry_run => {
+        Err(RunError::Report(error)) if !args.dry_run => {
             return Err(anyhow!("stopped: cannot write the report ({error})"));
         }
-        Err(BackfillError::Report(error)) => return Err(error).context(NO_REPORT),
+        Err(RunError::Report(error)) => return Err(error).context(NO_REPORT),
         Err(error) => return Err(error.into()),
     };
     if stopped {

@@ -23,7 +23,7 @@ pub use store::{ReportCounts, Store};
 pub use tally::{Example, Reason, Row, RuleSums, Tally};
 
 use super::identity::Seen;
-use super::{Cluster, ClusterError, Query, Target};
+use super::{Cluster, ClusterError, Query, RunError, Target};
 use statusgate_core::policy::PolicySet;
 
 /// The settings of an audit.
@@ -66,7 +66,7 @@ pub async fn audit(
     plan: &Plan,
     targets: &[Target],
     on_object: &mut OnObject<'_>,
-) -> Result<Findings, AuditError> {
+) -> Result<Findings, RunError> {
     let judge = Judge::new(policies, plan.older_than);
     let tally = Tally::new(policies, targets, plan.examples);
     let mut findings = Findings { tally, ..Findings::default() };
@@ -81,7 +81,7 @@ pub async fn audit(
         .await;
         match listed {
             Ok(()) => findings.tally.complete(index),
-            Err(AuditError::Cluster(error)) => {
+            Err(RunError::Cluster(error)) => {
                 let ends = error.is_of_the_server();
                 findings.failures.push(error);
                 if ends {
@@ -94,28 +94,13 @@ pub async fn audit(
     Ok(findings)
 }
 
-/// Why a kind is incomplete, or the audit ended.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AuditError {
-    /// A kind cannot be listed. [`Findings`] contains it.
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    /// The report cannot be written.
-    #[error("cannot write the report")]
-    Report(#[from] io::Error),
-    /// A task panicked.
-    #[error("a task ended unexpectedly: this is a bug in statusgate")]
-    Lost(#[from] tokio::task::JoinError),
-}
-
 async fn list(
     cluster: &Cluster,
     judge: &Judge<'_>,
     plan: &Plan,
     target: &Target,
     note: &mut dyn FnMut(&Judged<'_>) -> io::Result<()>,
-) -> Result<(), AuditError> {
+) -> Result<(), RunError> {
     let mut seen = Seen::default();
     let mut load = cluster.pages(target, &plan.query).growing().load(None);
     loop {

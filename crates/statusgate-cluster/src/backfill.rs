@@ -29,7 +29,7 @@ use self::write::{Abort, Shared, WriteResult};
 use self::writers::Writers;
 use super::identity::{Seen, read_object};
 use super::pages::Load;
-use super::{Cluster, ClusterError, Page, Pages, Query, Target};
+use super::{Cluster, ClusterError, Page, Pages, Query, RunError, Target};
 use statusgate_core::model::Object;
 use statusgate_core::policy::PolicySet;
 
@@ -106,36 +106,6 @@ pub struct End {
     pub failures: Vec<ClusterError>,
 }
 
-/// An error that ends a run at once.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BackfillError {
-    /// The API server rejects all writes.
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    /// The report cannot be written.
-    #[error("cannot write the report")]
-    Report(#[from] io::Error),
-    /// All objects fail.
-    #[error("{count} objects failed in a row; the last error: {reason}")]
-    Hopeless {
-        /// The number of objects.
-        count: u32,
-        /// The last reason.
-        reason: String,
-    },
-    /// A task panicked.
-    #[error("a task ended unexpectedly: this is a bug in statusgate")]
-    Lost(#[from] tokio::task::JoinError),
-}
-
-impl BackfillError {
-    /// Whether it ends the run, and not only the current target.
-    const fn is_of_everything(&self) -> bool {
-        !matches!(self, Self::Cluster(error) if !error.is_of_the_server())
-    }
-}
-
 /// A run.
 pub struct BackfillRun<'a> {
     shared: Arc<Shared>,
@@ -181,7 +151,7 @@ impl<'a> BackfillRun<'a> {
     ///
     /// # Errors
     /// When the run cannot continue. The report contains the completed writes.
-    pub async fn run(mut self, targets: &[Target]) -> Result<End, BackfillError> {
+    pub async fn run(mut self, targets: &[Target]) -> Result<End, RunError> {
         let mut end = End::default();
         for target in targets {
             (self.deleted, self.version) = (0, None);
@@ -190,7 +160,7 @@ impl<'a> BackfillRun<'a> {
             }
             self.shared.hopeless.send_replace(false);
             let outcome = self.go_over(target).await;
-            if outcome.as_ref().is_err_and(BackfillError::is_of_everything) {
+            if outcome.as_ref().is_err_and(RunError::is_of_everything) {
                 self.shared.hopeless.send_replace(true);
             }
             // In any case, wait for the requests in flight and record their results.
@@ -205,7 +175,7 @@ impl<'a> BackfillRun<'a> {
             let mut failure = None;
             for error in [outcome.err(), drained.err()].into_iter().flatten() {
                 match error {
-                    BackfillError::Cluster(error) if !error.is_of_the_server() => {
+                    RunError::Cluster(error) if !error.is_of_the_server() => {
                         // Writers in progress report the same failure.
                         failure.get_or_insert(error);
                     }
@@ -222,7 +192,7 @@ impl<'a> BackfillRun<'a> {
         *self.shared.stop.borrow()
     }
 
-    async fn go_over(&mut self, target: &Target) -> Result<(), BackfillError> {
+    async fn go_over(&mut self, target: &Target) -> Result<(), RunError> {
         let (shared, owned) = (Arc::clone(&self.shared), Arc::new(target.clone()));
         let mut seen = Seen::default();
         let Shared { cluster, plan, .. } = &*shared;
@@ -258,7 +228,7 @@ impl<'a> BackfillRun<'a> {
         &mut self,
         target: &Target,
         mut load: Load,
-    ) -> Result<Option<(Pages, Page)>, BackfillError> {
+    ) -> Result<Option<(Pages, Page)>, RunError> {
         let mut stop = self.shared.stop.clone();
         loop {
             tokio::select! {
@@ -276,11 +246,7 @@ impl<'a> BackfillRun<'a> {
         }
     }
 
-    async fn object(
-        &mut self,
-        target: &Arc<Target>,
-        object: Object<'_>,
-    ) -> Result<(), BackfillError> {
+    async fn object(&mut self, target: &Arc<Target>, object: Object<'_>) -> Result<(), RunError> {
         let Shared { policies, plan, .. } = &*self.shared;
         let judged = judge(policies, target, object, (plan.clock)());
         if judged.patch.is_none() || plan.dry_run {
@@ -294,7 +260,7 @@ impl<'a> BackfillRun<'a> {
     }
 
     /// Reports the outcome of an object.
-    fn record(&mut self, target: &Target, written: WriteResult) -> Result<(), BackfillError> {
+    fn record(&mut self, target: &Target, written: WriteResult) -> Result<(), RunError> {
         let WriteResult { version, end } = written;
         self.version = version.or_else(|| self.version.take());
         let report = match end {
@@ -314,11 +280,11 @@ impl<'a> BackfillRun<'a> {
         if self.failed_in_a_row < MAX_FAILED_IN_A_ROW {
             return Ok(());
         }
-        Err(BackfillError::Hopeless { count: self.failed_in_a_row, reason: reason.clone() })
+        Err(RunError::Hopeless { count: self.failed_in_a_row, reason: reason.clone() })
     }
 
     /// Waits for all writes in progress, even if one fails.
-    async fn drain(&mut self, target: &Target) -> Result<(), BackfillError> {
+    async fn drain(&mut self, target: &Target) -> Result<(), RunError> {
         let mut first = Ok(());
         while !self.writers.are_idle() {
             first = first.and(self.await_written(target).await);
@@ -327,7 +293,7 @@ impl<'a> BackfillRun<'a> {
     }
 
     /// Waits until one more object was written.
-    async fn await_written(&mut self, target: &Target) -> Result<(), BackfillError> {
+    async fn await_written(&mut self, target: &Target) -> Result<(), RunError> {
         loop {
             tokio::select! {
                 written = self.writers.next() => return self.record(target, written?),

@@ -1,6 +1,9 @@
 //! Errors of requests to the API server.
 
 use std::error::Error;
+use std::io;
+
+use tokio::task::JoinError;
 
 /// A failed request to the API server.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +71,36 @@ impl ClusterError {
     pub const fn is_of_the_server(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
             || matches!(self.code(), Some(401 | 408 | 429 | 500..=599))
+    }
+}
+
+/// Why a backfill or an audit ended, or a kind is incomplete.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A kind cannot be listed, or the API server rejects all writes.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The report cannot be written.
+    #[error("cannot write the report")]
+    Report(#[from] io::Error),
+    /// All objects of a backfill fail.
+    #[error("{count} objects failed in a row; the last error: {reason}")]
+    Hopeless {
+        /// The number of objects.
+        count: u32,
+        /// The last reason.
+        reason: String,
+    },
+    /// A task panicked.
+    #[error("a task ended unexpectedly: this is a bug in statusgate")]
+    Lost(#[from] JoinError),
+}
+
+impl RunError {
+    /// Whether it ends the run, and not only the current kind.
+    pub(super) const fn is_of_everything(&self) -> bool {
+        !matches!(self, Self::Cluster(error) if !error.is_of_the_server())
     }
 }
 

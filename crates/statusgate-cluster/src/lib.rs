@@ -48,7 +48,7 @@ pub use client::Cluster;
 pub use crd::Definition;
 pub use discovery::{Gap, Targets};
 pub use documents::{DocumentEvent, DocumentWatch, StatusTarget, StoredDocument};
-pub use error::ClusterError;
+pub use error::{ClusterError, RunError};
 pub use identity::object_path;
 pub use kinds::Kinds;
 pub use lease::Lease;
