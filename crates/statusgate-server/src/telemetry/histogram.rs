@@ -22,24 +22,14 @@ pub struct Histogram {
 
 /// The buckets of a histogram.
 #[derive(Debug)]
-struct Scale {
+pub(super) struct Scale {
     /// The upper bounds of all buckets but the last, in units.
     bounds: &'static [u64],
     per_second: f64,
 }
 
 impl Histogram {
-    /// The duration of requests.
-    pub fn of_requests() -> Self {
-        Self::new(&REQUESTS)
-    }
-
-    /// The duration of states of objects.
-    pub(super) fn of_states() -> Self {
-        Self::new(&STATES)
-    }
-
-    fn new(scale: &'static Scale) -> Self {
+    pub(super) fn new(scale: &'static Scale) -> Self {
         let buckets = (0..=scale.bounds.len()).map(|_| AtomicU64::default()).collect();
         Self { scale, buckets, sum: AtomicU64::default() }
     }
@@ -97,9 +87,9 @@ impl EncodeMetric for ByWebhook {
     }
 }
 
-/// Judging takes tens of microseconds. The buckets end at one second: the API server's default
+/// The duration of requests. Judging takes tens of microseconds. The buckets end at one second: the API server's default
 /// timeout is ten, and a request above one second is a problem at any length.
-static REQUESTS: Scale = Scale {
+pub(super) static REQUESTS: Scale = Scale {
     bounds: &[
         5_000,
         10_000,
@@ -121,9 +111,9 @@ static REQUESTS: Scale = Scale {
     per_second: 1e9,
 };
 
-/// In seconds, as times in a status: a start takes seconds to hours. The last bounds are an hour, six hours
+/// The duration of states of objects, in seconds, as times in a status: a start takes seconds to hours. The last bounds are an hour, six hours
 /// and a day.
-static STATES: Scale = Scale {
+pub(super) static STATES: Scale = Scale {
     bounds: &[1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 21_600, 86_400],
     per_second: 1.0,
 };
@@ -134,7 +124,7 @@ mod tests {
 
     #[test]
     fn bounds_are_inclusive_and_the_last_bucket_has_no_bound() {
-        let histogram = Histogram::of_requests();
+        let histogram = Histogram::new(&REQUESTS);
         histogram.observe(Duration::from_micros(5));
         histogram.observe(Duration::from_nanos(5_001));
         histogram.observe(Duration::from_secs(60));

@@ -17,7 +17,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::Scrape;
-use super::histogram::{ByWebhook, Histogram};
+use super::histogram::{ByWebhook, Histogram, REQUESTS};
 use super::lines::LostLines;
 use super::policies::{Counters, Declared, Store};
 use super::register::metrics;
@@ -236,7 +236,7 @@ impl WebhookMetrics {
         unmatched: &Family<Labels<1>, Counter>,
     ) -> Self {
         Self {
-            latency: Arc::new(Histogram::of_requests()),
+            latency: Arc::new(Histogram::new(&REQUESTS)),
             unmatched: unmatched.get_or_create_owned(&[("webhook", webhook)]),
             requests: CODES
                 .map(|code| requests.get_or_create_owned(&RequestLabels { webhook, code })),

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use prometheus_client::encoding::MetricEncoder;
 
-use super::histogram::Histogram;
+use super::histogram::{Histogram, STATES};
 use super::policies::{Count, Ids, encode};
 use statusgate_core::engine::{StatusChange, StatusWrite};
 
@@ -74,8 +74,8 @@ impl Counts {
             phases: Arc::clone(phases),
             changes,
             transitions: (0..count * count).map(|_| Count::default()).collect(),
-            in_phase: (0..count).map(|_| Histogram::of_states()).collect(),
-            first_current: Histogram::of_states(),
+            in_phase: (0..count).map(|_| Histogram::new(&STATES)).collect(),
+            first_current: Histogram::new(&STATES),
         }
     }
 
