@@ -173,25 +173,22 @@ const UNKNOWN: &str = "Unknown";
 
 impl DocumentState<'_> {
     fn accepted(&self) -> Wanted {
-        match self.problem {
-            None => {
-                let (mut message, mut reason) =
-                    ("the document has no mistakes".to_owned(), "Accepted");
-                if let Registered::Known(Coverage { left_out, withheld, .. }) = self.registered {
-                    if !left_out.is_empty() {
-                        let versions = listed(left_out);
-                        message.push_str(&format!("; it does not select the served {versions}"));
-                    }
-                    if !withheld.is_empty() {
-                        reason = "DefaultsWithheld";
-                        let what = listed(withheld);
-                        message.push_str(&format!("; some values are not set: {what}"));
-                    }
-                }
-                (ACCEPTED, TRUE, reason, message)
-            }
-            Some(problem) => (ACCEPTED, FALSE, problem.kind.reason(), problem.message.clone()),
+        if let Some(problem) = self.problem {
+            return (ACCEPTED, FALSE, problem.kind.reason(), problem.message.clone());
         }
+        let (mut message, mut reason) = ("the document has no mistakes".to_owned(), "Accepted");
+        if let Registered::Known(Coverage { left_out, withheld, .. }) = self.registered {
+            if !left_out.is_empty() {
+                let versions = listed(left_out);
+                message.push_str(&format!("; it does not select the served {versions}"));
+            }
+            if !withheld.is_empty() {
+                reason = "DefaultsWithheld";
+                let what = listed(withheld);
+                message.push_str(&format!("; some values are not set: {what}"));
+            }
+        }
+        (ACCEPTED, TRUE, reason, message)
     }
 
     /// Status, reason and message.
