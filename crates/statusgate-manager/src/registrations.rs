@@ -22,10 +22,10 @@ use self::writes::{
 use super::context::{Context, Trouble, set_if_changed};
 use super::exchange::Covered;
 use statusgate_cluster::ClusterError;
-use statusgate_cluster::manifests::coverage::{Coverage, coverage};
+use statusgate_cluster::manifests::coverage::coverage;
 use statusgate_cluster::manifests::registrations::{
-    Calls, DOCUMENTS_NAME, Kind, OBJECTS, REGISTRATIONS, RegistrationSettings, UNINSTALL,
-    has_match_conditions, registrations,
+    Calls, Kind, OBJECTS, REGISTRATIONS, RegistrationSettings, UNINSTALL, has_match_conditions,
+    registrations,
 };
 use statusgate_cluster::manifests::resource::CustomResource;
 use statusgate_cluster::registrations::DefinitionEvent;
@@ -87,8 +87,8 @@ impl Registrar {
     pub async fn run(self) {
         let definitions = watch::Sender::new(Definitions::default());
         let stored = Notify::new();
-        let [first, second, third] = LABELS;
-        let watch_stored = async |((kind, name), _, label): Registration| {
+        let watch_stored = async |index: usize| {
+            let ((kind, name), (_, label)) = (REGISTRATIONS[index], LABELS[index]);
             let mut trouble = Trouble::default();
             let what = format!("watch the {} {name}", kind.name());
             let watched = self.0.cluster.watch_registration(kind, name, |event| {
@@ -115,9 +115,9 @@ impl Registrar {
         tokio::select! {
             // Without rules to keep, an account needs no permission for definitions.
             () = watch_definitions, if self.0.options.manage_webhooks => {}
-            () = watch_stored(first) => {}
-            () = watch_stored(second) => {}
-            () = watch_stored(third) => {}
+            () = watch_stored(0) => {}
+            () = watch_stored(1) => {}
+            () = watch_stored(2) => {}
             () = self.pass_repeatedly(&definitions, &stored) => {}
         }
     }
@@ -225,8 +225,9 @@ impl Registrar {
         }
         let writes = writes(&desired, &stored, managed);
         if !options.manage_webhooks || managed.rules {
-            let registrations = stored.iter().zip(&mut memory.registrations);
-            for ((place, label, _), (stored, known)) in LABELS.into_iter().zip(registrations) {
+            let labels = REGISTRATIONS.into_iter().zip(LABELS);
+            let states = stored.iter().zip(&mut memory.registrations);
+            for ((place, (label, _)), (stored, known)) in labels.zip(states) {
                 let mut state = DefaultHasher::new();
                 stored.as_ref().map(|of| of["webhooks"].to_string()).hash(&mut state);
                 let left = until_read(known, state.finish());
@@ -318,7 +319,8 @@ impl Registrar {
         });
         let mut coverage = coverage(policies, resources, calls, &webhooks);
         memory.selected.add_withheld(policies, &mut coverage);
-        let absent = without_crd(&coverage);
+        let absent: BTreeSet<String> =
+            coverage.values().flat_map(|of| of.absent.iter().cloned()).collect();
         self.0.metrics.resources_without_crd(absent.len());
         if memory.absent != absent && !absent.is_empty() {
             tracing::info!(
@@ -383,18 +385,11 @@ fn pem_of(bundle: &Value) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The resources of policies that no CustomResourceDefinition defines.
-fn without_crd(coverage: &BTreeMap<String, Coverage>) -> BTreeSet<String> {
-    coverage.values().flat_map(|of| of.absent.iter().cloned()).collect()
-}
-
-/// A registration, and in metrics the labels of itself and of its watch.
-type Registration = ((Kind, &'static str), &'static str, &'static str);
-
-const LABELS: [Registration; 3] = [
-    ((Kind::Mutating, OBJECTS), "mutating", "mutating_registration"),
-    ((Kind::Validating, OBJECTS), "validating", "validating_registration"),
-    ((Kind::Validating, DOCUMENTS_NAME), "documents", "documents_registration"),
+/// In metrics, the labels of each registration and of its watch, in the order of [`REGISTRATIONS`].
+const LABELS: [(&str, &str); 3] = [
+    ("mutating", "mutating_registration"),
+    ("validating", "validating_registration"),
+    ("documents", "documents_registration"),
 ];
 
 /// What fails, for the log.
