@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking};
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::Format;
 
@@ -62,14 +61,6 @@ impl<W: Write> Write for Counting<W> {
 pub(super) struct Cutting {
     pub(super) queue: NonBlocking,
     pub(super) format: Format,
-}
-
-impl MakeWriter<'_> for Cutting {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
 }
 
 impl Write for Cutting {

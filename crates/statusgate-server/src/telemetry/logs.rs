@@ -108,7 +108,8 @@ impl Logs {
             .finish(stderr);
         let lost = LostLines { dropped: queue.error_counter(), failed };
         let registry = tracing_subscriber::registry().with(targets);
-        let layer = tracing_subscriber::fmt::layer().with_writer(Cutting { queue, format });
+        let lines = Cutting { queue, format };
+        let layer = tracing_subscriber::fmt::layer().with_writer(move || lines.clone());
         match format {
             Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
             Format::Pretty => registry
