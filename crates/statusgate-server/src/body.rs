@@ -21,21 +21,14 @@ pub(super) struct BodyLimits {
     pub(super) timeout: Duration,
 }
 
-/// A complete body and its share of the memory for bodies.
-#[derive(Debug)]
-pub(super) struct ReceivedBody {
-    pub(super) bytes: Bytes,
-    pub(super) share: Share,
-}
-
-/// Reads a complete body.
+/// Reads a complete body. Returns it with its share of the memory for bodies.
 ///
 /// `expects_continue`: the client sent `Expect: 100-continue`.
 pub(super) async fn read(
     mut body: Body,
     expects_continue: bool,
     limits: &BodyLimits,
-) -> Result<ReceivedBody, Rejection> {
+) -> Result<(Bytes, Share), Rejection> {
     if body.size_hint().exact().is_some_and(|announced| announced > limits.bytes as u64) {
         let rejection = Rejection::TooLarge(limits.bytes);
         discard_unread(body, expects_continue, rejection).await;
@@ -77,7 +70,7 @@ async fn discard(mut body: Body, rejection: Rejection) {
     }
 }
 
-async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, Rejection> {
+async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<(Bytes, Share), Rejection> {
     // The share grows with the received bytes: a client that announces 8 MiB and sends nothing must
     // not use up the memory of others.
     let mut share = limits.held.take(0).ok_or(Rejection::Overloaded(Overload::Bytes))?;
@@ -109,7 +102,7 @@ async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, R
         many.extend_from_slice(&part);
     }
     let bytes = if many.is_empty() { only } else { many.into() };
-    Ok(ReceivedBody { bytes, share })
+    Ok((bytes, share))
 }
 
 /// The bytes to reserve for a body that has arrived up to this length. The budget counts what has arrived, so

@@ -16,7 +16,7 @@ use opentelemetry::trace::{Span as _, Status};
 use opentelemetry_sdk::trace::{SdkTracer, Span};
 
 use super::answer::{self, Held};
-use super::body::{self, BodyLimits, ReceivedBody};
+use super::body::{self, BodyLimits};
 use super::budget::Budget;
 use super::observe;
 use super::policies::Snapshot;
@@ -119,8 +119,7 @@ async fn read(handler: &Arc<Handler>, request: Request) -> Result<(Bytes, Held),
         body::discard_unread(body, expects_continue, rejection).await;
         return Err(rejection);
     };
-    let body = body::read(body, expects_continue, &handler.bodies).await?;
-    let ReceivedBody { bytes, share } = body;
+    let (bytes, share) = body::read(body, expects_continue, &handler.bodies).await?;
     Ok((bytes, Held { _request: request, bytes: share }))
 }
 
