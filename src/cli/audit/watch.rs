@@ -138,7 +138,7 @@ impl Watch<'_> {
             }
             Err(error) => {
                 tracing::error!(error = format!("{error:#}"), "no more reports could be stored");
-                findings.reports.len().max(1)
+                findings.reports.count().max(1)
             }
         };
         self.metrics.reports(failed);

@@ -130,7 +130,8 @@ impl Reports {
         let milder = self.held.iter_mut().filter(|(kept, count)| **kept < action && **count > 0);
         for (kept, count) in milder {
             let mut reports = self.by_namespace.range_mut::<str, _>(range).rev();
-            if reports.any(|(_, report)| report.drop_last(*kept)) {
+            if reports.any(|(_, of)| of.kept.get_mut(&Reverse(*kept)).and_then(Vec::pop).is_some())
+            {
                 *count -= 1;
                 return true;
             }
@@ -139,13 +140,8 @@ impl Reports {
     }
 
     /// The number of documents.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.by_namespace.len()
-    }
-
-    /// Whether there is no document.
-    pub fn is_empty(&self) -> bool {
-        self.by_namespace.is_empty()
     }
 
     /// The documents, by namespace; "" for that of the cluster.
@@ -159,10 +155,6 @@ impl Reports {
 impl NamespaceReport {
     fn held(&self) -> usize {
         self.kept.values().map(Vec::len).sum()
-    }
-
-    fn drop_last(&mut self, action: Action) -> bool {
-        self.kept.get_mut(&Reverse(action)).and_then(Vec::pop).is_some()
     }
 
     fn document(&self, namespace: &str, api: ReportApi) -> Value {
