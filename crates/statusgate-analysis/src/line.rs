@@ -138,8 +138,8 @@ pub fn lines_of_policy(policy: &Policy) -> Vec<Line<'_>> {
         let Some(rule) = &policy.owner_rule else { continue };
         let writers = owner.writers.users.iter().chain(&owner.writers.groups);
         let writers = words::any_of(writers.map(ToString::to_string));
-        let field = owner.field().map(|path| path.field().to_owned());
-        let conditions = owner.kinds().iter().map(|kind| format!("condition {kind}"));
+        let field = owner.path.as_deref().map(|path| path.field().to_owned());
+        let conditions = owner.conditions.iter().map(|kind| format!("condition {kind}"));
         for owned in field.into_iter().chain(conditions) {
             let what = format!("a writer other than {writers} changes {owned}");
             lines.add(rule, Disposition::Deny, what);

@@ -16,7 +16,7 @@ use statusgate_core::model::{Pointer, Subject, Webhook};
 use statusgate_core::policy::convention::{
     Backfill, Convention, Filling, PhaseRules, Trigger, ValueSource,
 };
-use statusgate_core::policy::{Action, Disposition, Owner, Policy, PolicySet, Selected, Step};
+use statusgate_core::policy::{Action, Disposition, Policy, PolicySet, Selected, Step};
 
 use idle::is_idle;
 use inputs::Inputs;
@@ -205,8 +205,8 @@ impl Relevance {
             rules.transition_time.iter().for_each(|time| inputs.path(&time.path));
         }
         policy.fields.iter().for_each(|field| inputs.path(&field.path));
-        policy.owners.iter().filter_map(Owner::field).for_each(|path| inputs.path(path));
-        if policy.owners.iter().any(|owner| owner.field().is_none()) {
+        policy.owners.iter().flat_map(|owner| &owner.path).for_each(|path| inputs.path(path));
+        if policy.owners.iter().any(|owner| owner.path.is_none()) {
             convention.conditions.iter().for_each(|list| inputs.path(list.root()));
         }
         for rule in &policy.rules {

@@ -20,7 +20,7 @@ mod set;
 mod settings;
 
 pub use crate::documents::{
-    Action, Check, Disposition, Field, FieldType, Format, Resources, Writer, Writers,
+    Action, Check, Disposition, Field, FieldType, Format, Owner, Resources, Writer, Writers,
 };
 pub use crate::language::Glob;
 pub use crate::model::Id;
@@ -31,7 +31,6 @@ pub use claims::Conflict;
 pub use claims::overlap;
 pub use defined::{Defined, DefinedVersions};
 pub use document::Policy;
-pub use owners::{Owned, Owner};
 pub use rules::{DeclaredRule, RuleTable};
 pub use selected::{Selected, Step};
 pub use set::{Conventions, PolicySet, Skipped};

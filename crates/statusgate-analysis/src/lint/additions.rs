@@ -14,8 +14,8 @@ use statusgate_core::language::{
     AnyWord, Condition, ConditionOf, OneOrMany, Operand, Predicate, Reference, Scalar, Value,
 };
 use statusgate_core::model::Pointer;
+use statusgate_core::policy::Check;
 use statusgate_core::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
-use statusgate_core::policy::{Check, Owner};
 
 const DENY: &[Action] = &[Action::Deny];
 pub(super) const REPAIR: &[Action] = &[Action::Repair];
@@ -176,7 +176,7 @@ impl<'c> Lint<'c> {
         let policy = self.gate.policy();
         let owned = policy.owned_list(self.stage.version);
         let owned = owned.filter(|list| policy.preserve.iter().any(|path| *path == *list.path));
-        for kind in policy.owners.iter().flat_map(Owner::kinds) {
+        for kind in policy.owners.iter().flat_map(|owner| &owner.conditions) {
             let of = ConditionOf::OldCondition(kind.clone());
             let stored = Condition { of, present: Some(true), ..Condition::of("") };
             additions.extend(owned.map(|list| Addition {

@@ -53,7 +53,7 @@ pub(super) fn of_policies<'p>(
 fn owned<'p>(policy: &'p Policy, version: &str) -> Vec<Owned<'p>> {
     let list = policy.owned_list(version);
     let owned = policy.owners.iter().flat_map(|owner| {
-        let field = owner.field().map(|path| Owned {
+        let field = owner.path.as_deref().map(|path| Owned {
             policy,
             owner,
             place: path.clone(),
@@ -61,7 +61,7 @@ fn owned<'p>(policy: &'p Policy, version: &str) -> Vec<Owned<'p>> {
             example: (path, "example".into()),
         });
         let conditions = list.into_iter().flat_map(move |list| {
-            owner.kinds().iter().filter_map(move |kind| {
+            owner.conditions.iter().filter_map(move |kind| {
                 let name = kind.replace('~', "~0").replace('/', "~1");
                 Some(Owned {
                     policy,

@@ -138,10 +138,10 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let list = self.policy.owned_list(&resource.version);
         let parts = self.policy.owners.iter().flat_map(|owner| {
             let conditions = list.into_iter().flat_map(|list| {
-                owner.kinds().iter().map(move |kind| Part::Conditions(list, kind))
+                owner.conditions.iter().map(move |kind| Part::Conditions(list, kind))
             });
-            let parts = owner.field().map(Part::Field).into_iter().chain(conditions);
-            parts.map(move |part| (owner, part))
+            let field = owner.path.as_deref().map(Part::Field);
+            field.into_iter().chain(conditions).map(move |part| (owner, part))
         });
         let written = facts.object.status.as_ref();
         let before = facts.old.and_then(|old| old.status.as_ref());

@@ -6,8 +6,8 @@ use super::draft::Draft;
 use super::mutate::Run;
 use super::owners::missing;
 use crate::model::{Conditions, Json, Pointer};
+use crate::policy::Policy;
 use crate::policy::convention::ConditionList;
-use crate::policy::{Owned, Policy};
 
 impl<'a> Run<'_, '_, 'a> {
     /// Restores the fields and conditions that this writer cannot remove.
@@ -63,17 +63,17 @@ impl<'a> Run<'_, '_, 'a> {
         let mut is_owned = false;
         for (_, policy) in self.selected.policies() {
             for owner in &policy.owners {
-                let owns = match &owner.of {
-                    Owned::Field(path) => path.contains(&list.path),
-                    Owned::Conditions(kinds) => {
-                        kinds.iter().any(|own| own == kind)
+                let owns = match &owner.path {
+                    Some(path) => path.contains(&list.path),
+                    None => {
+                        owner.conditions.iter().any(|own| own == kind)
                             && self.owned_list_of(policy).is_some_and(|own| *own.path == *list.path)
                     }
                 };
                 if owns && owner.writers.include(&self.subject.writer) {
                     return false;
                 }
-                is_owned |= owns && owner.field().is_none();
+                is_owned |= owns && owner.path.is_none();
             }
         }
         is_owned
@@ -100,21 +100,18 @@ impl<'a> Run<'_, '_, 'a> {
         for (policy, owner) in
             owners.filter(|(_, owner)| owner.writers.include(&self.subject.writer))
         {
-            let owned = match &owner.of {
-                Owned::Field(path) => path,
-                Owned::Conditions(kinds) => {
-                    let Some(list) = self.owned_list_of(policy) else { continue };
-                    let inside = list.path.below_status().get(names.len()..).unwrap_or_default();
-                    if path.contains(&list.path)
-                        && let Some(Json::Array(items)) = wanted.at_mut(inside)
-                    {
-                        items.retain(|item| {
-                            let kind = item.get("type").and_then(Json::as_str);
-                            !kinds.iter().any(|own| kind == Some(own))
-                        });
-                    }
-                    continue;
+            let Some(owned) = &owner.path else {
+                let Some(list) = self.owned_list_of(policy) else { continue };
+                let inside = list.path.below_status().get(names.len()..).unwrap_or_default();
+                if path.contains(&list.path)
+                    && let Some(Json::Array(items)) = wanted.at_mut(inside)
+                {
+                    items.retain(|item| {
+                        let kind = item.get("type").and_then(Json::as_str);
+                        !owner.conditions.iter().any(|own| kind == Some(own))
+                    });
                 }
+                continue;
             };
             if owned.contains(path) {
                 return None;

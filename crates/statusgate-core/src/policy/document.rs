@@ -12,9 +12,8 @@ use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
 use super::known::{KnownConvention, KnownConventions};
 use super::mentioned::pointers;
-use super::owners::Owner;
 use super::rules::{Declarer, OWNER, RuleTable};
-use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id};
+use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id, Owner};
 
 /// Which resources follow which convention, how strictly, with what local additions.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! Who may set a field, or the conditions of some types.
 
-use crate::documents::{self, Writers};
-use crate::model::Pointer;
+use crate::documents::Owner;
 use crate::source::tree::At;
 
 use super::Policy;
@@ -9,57 +8,21 @@ use super::compile::Compiler;
 use super::convention::{ConditionList, Convention};
 use super::document::check_named;
 
-/// Who may set what.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Owner {
-    /// What they own.
-    pub of: Owned,
-    /// The owners.
-    pub writers: Writers,
-}
-
-/// What has owners.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Owned {
-    /// A field, with everything inside it.
-    Field(Pointer),
-    /// The conditions of these types, in the list that predicates read.
-    Conditions(Vec<String>),
-}
-
-impl Owner {
-    /// The field, if it is one.
-    pub const fn field(&self) -> Option<&Pointer> {
-        match &self.of {
-            Owned::Field(path) => Some(path),
-            Owned::Conditions(_) => None,
-        }
-    }
-
-    /// The types of conditions; none for a field.
-    pub fn kinds(&self) -> &[String] {
-        match &self.of {
-            Owned::Field(_) => &[],
-            Owned::Conditions(kinds) => kinds,
-        }
-    }
-}
-
 impl Policy {
     /// The list of the owned conditions in objects of this version; `None` if no conditions have owners.
     pub fn owned_list(&self, version: &str) -> Option<&ConditionList> {
         let mut owners = self.owners.iter();
-        owners.find(|owner| owner.field().is_none())?;
+        owners.find(|owner| owner.path.is_none())?;
         self.convention.primary_conditions(version)
     }
 }
 
 impl Compiler<'_> {
-    /// Compiles `owners`. Each entry is enforced: with two entries for one field, a writer would have to be in
-    /// both.
+    /// Compiles `owners`: each has either a path or conditions. Each entry is enforced: with two entries for one
+    /// field, a writer would have to be in both.
     pub(super) fn owners(
         &self,
-        documents: &[documents::Owner],
+        documents: &[Owner],
         convention: Option<&Convention>,
         at: At<'_>,
     ) -> Vec<Owner> {
@@ -70,12 +33,11 @@ impl Compiler<'_> {
                 let message = format!("{what} has owners above already");
                 at.report_with_help(message, "name all of them in one entry");
             };
-            let of = match (&document.path, document.conditions.as_slice()) {
+            match (&document.path, document.conditions.as_slice()) {
                 (Some(path), []) => {
-                    if owners.iter().any(|other| other.field() == Some(&**path)) {
+                    if owners.iter().any(|other| other.path.as_ref() == Some(path)) {
                         twice(at.key("path"), &path.to_string());
                     }
-                    Owned::Field((**path).clone())
                 }
                 (None, kinds @ [_, ..]) => {
                     let at = at.key("conditions");
@@ -86,12 +48,14 @@ impl Compiler<'_> {
                     }
                     for (index, (at, kind)) in at.each(kinds).enumerate() {
                         self.check_type(kind, at);
-                        let mut above = owners.iter().flat_map(Owner::kinds).chain(&kinds[..index]);
+                        let mut above = owners
+                            .iter()
+                            .flat_map(|owner| &owner.conditions)
+                            .chain(&kinds[..index]);
                         if above.any(|other| other == kind) {
                             twice(at, &format!("condition {kind}"));
                         }
                     }
-                    Owned::Conditions(kinds.to_vec())
                 }
                 // What cannot be read has an error already.
                 _ => {
@@ -100,8 +64,8 @@ impl Compiler<'_> {
                     }
                     continue;
                 }
-            };
-            owners.push(Owner { of, writers: document.writers.clone() });
+            }
+            owners.push(document.clone());
         }
         owners
     }

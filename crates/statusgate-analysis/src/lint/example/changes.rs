@@ -9,8 +9,8 @@ use super::seeds::{GENERATION, OTHER};
 use crate::facts::{FUTURE, LATER, NOW, PAST, STATUSES, sample_path, values};
 use crate::scene::{Scene, put};
 use statusgate_core::model::Pointer;
+use statusgate_core::policy::Check;
 use statusgate_core::policy::convention::{ConditionList, ConditionType};
-use statusgate_core::policy::{Check, Owner};
 
 /// A field, as a JSON pointer, and the values to try there. `None` removes it.
 pub(in super::super) type Variation = (String, Vec<Option<Value>>);
@@ -192,7 +192,7 @@ impl Search<'_> {
         let generations =
             convention.generation.iter().flat_map(|rules| rules.paths.iter().flatten());
         let paths: IndexSet<&Pointer> = fields.chain(generations.map(|path| &**path)).collect();
-        let owned = self.policy.owners.iter().filter_map(Owner::field);
+        let owned = self.policy.owners.iter().filter_map(|owner| owner.path.as_deref());
         paths.into_iter().chain(owned).collect()
     }
 
