@@ -166,26 +166,16 @@ static EMPTY: LazyLock<Node> = LazyLock::new(Node::default);
 
 static NO_LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
 
-/// The keywords of [`Limits`].
-const LIMITS: [&str; 12] = [
-    "enum",
-    "format",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "pattern",
-];
+/// How the keywords of [`Limits`] begin.
+const LIMITS: [&str; 6] = ["enum", "format", "max", "min", "multipleOf", "pattern"];
 
 /// An index, or its placeholder in a pointer: `*` is each element, `-1` the last.
 pub(super) fn is_index(token: &str) -> bool {
     token == "*" || Index::of(token).is_some()
 }
+
+static TYPES: [[&str; 1]; 6] =
+    [["object"], ["array"], ["string"], ["integer"], ["number"], ["boolean"]];
 
 const INT_OR_STRING: &[&str] = &["integer", "string"];
 
@@ -257,7 +247,7 @@ impl Source {
             has_ranges: self.minor >= INT32_RANGES && types.len() == 1,
             limits: keywords
                 .keys()
-                .any(|name| LIMITS.contains(&name.as_str()))
+                .any(|name| LIMITS.iter().any(|limit| name.starts_with(limit)))
                 .then(|| Box::new(self.limits(keywords, types))),
             junctors: junctors.into(),
             has_junctor_rules,
@@ -300,15 +290,8 @@ fn types(keywords: &Map<String, Value>) -> &'static [&'static str] {
     if is_true(keywords, "x-kubernetes-int-or-string") {
         return INT_OR_STRING;
     }
-    match keywords.get("type").and_then(Value::as_str) {
-        Some("object") => &["object"],
-        Some("array") => &["array"],
-        Some("string") => &["string"],
-        Some("integer") => &["integer"],
-        Some("number") => &["number"],
-        Some("boolean") => &["boolean"],
-        _ => &[],
-    }
+    let kind = keywords.get("type").and_then(Value::as_str);
+    TYPES.iter().find(|[known]| kind == Some(*known)).map_or(&[], |known| known.as_slice())
 }
 
 fn is_true(keywords: &Map<String, Value>, name: &str) -> bool {
