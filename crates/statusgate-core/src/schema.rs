@@ -122,13 +122,8 @@ impl Schema {
         if schema.is_null() || definition["spec"]["preserveUnknownFields"] == true {
             return Self::free();
         }
-        Self::compile(schema, minor).with_scale(&version["subresources"]["scale"])
-    }
-
-    /// The schema with the check of `spec.versions[].subresources.scale`.
-    #[must_use]
-    pub fn with_scale(self, scale: &Value) -> Self {
-        Self { scale: Scale::new(scale).map(Arc::new), ..self }
+        let scale = Scale::new(&version["subresources"]["scale"]).map(Arc::new);
+        Self { scale, ..Self::compile(schema, minor) }
     }
 
     /// A schema that keeps everything.

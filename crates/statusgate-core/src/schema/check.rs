@@ -125,7 +125,7 @@ impl Check {
         } else if let Some(least) = length.min.filter(|least| count < *least) {
             self.broken(value, path, &format!("should be at least {least} chars long"));
         } else if let Some(pattern) = pattern {
-            let text_of = pattern.as_str();
+            let text_of = &pattern.text;
             match pattern.is_match(text) {
                 Some(true) => {}
                 Some(false) => self.broken(value, path, &format!("should match '{text_of}'")),
@@ -153,10 +153,11 @@ impl Check {
             self.out_of_range("Checked", kind, format, path);
         }
         let factor = limits.multiple_of.map(|value| Bound { value, is_exclusive: false });
-        for (what, bound) in [
-            ("MultipleOf", factor),
-            ("Maximum boundary", limits.maximum),
-            ("Minimum boundary", limits.minimum),
+        let (above, below) = (Some(Ordering::Greater), Some(Ordering::Less));
+        for (what, bound, wrong, wanted) in [
+            ("MultipleOf", factor, None, "a multiple of"),
+            ("Maximum boundary", limits.maximum, above, "less than"),
+            ("Minimum boundary", limits.minimum, below, "greater than"),
         ] {
             let Some(Bound { value: limit, is_exclusive }) = bound else { continue };
             let is_general = !Number::Float(limit).is_in_range(kind, format);
@@ -168,9 +169,8 @@ impl Check {
                 continue;
             };
             let order = number.compare(limit);
-            let is_equal = order == Some(Ordering::Equal);
-            let why = match what {
-                "MultipleOf" if limit.float() <= 0.0 => {
+            let is_broken = match wrong {
+                None if limit.float() <= 0.0 => {
                     let name = path.name();
                     let why =
                         format!("factor MultipleOf declared for {name} must be positive: {limit}");
@@ -178,25 +178,16 @@ impl Check {
                     self.found(Cause::new(path.field(), INVALID, message));
                     continue;
                 }
-                "MultipleOf" if !number.is_multiple_of(limit) => "a multiple of",
-                "Maximum boundary"
-                    if is_exclusive && (is_equal || order == Some(Ordering::Greater)) =>
-                {
-                    "less than"
-                }
-                "Maximum boundary" if order == Some(Ordering::Greater) => "less than or equal to",
-                "Minimum boundary"
-                    if is_exclusive && (is_equal || order == Some(Ordering::Less)) =>
-                {
-                    "greater than"
-                }
-                "Minimum boundary" if order == Some(Ordering::Less) => "greater than or equal to",
-                _ => continue,
+                None => !number.is_multiple_of(limit),
+                Some(_) => order == wrong || (is_exclusive && order == Some(Ordering::Equal)),
             };
-            // Without a common type, both are floats.
-            let general = Value::from(number.float());
-            let value = if is_general { &general } else { value };
-            self.broken(value, path, &format!("should be {why} {limit}"));
+            if is_broken {
+                // Without a common type, both are floats.
+                let general = Value::from(number.float());
+                let value = if is_general { &general } else { value };
+                let or_equal = if wrong.is_none() || is_exclusive { "" } else { " or equal to" };
+                self.broken(value, path, &format!("should be {wanted}{or_equal} {limit}"));
+            }
         }
     }
 
@@ -219,7 +210,7 @@ impl Check {
             let keyed = at.old.and_then(Value::as_array).and_then(|old| Keyed::new(at.node, old));
             for (index, value) in items.iter().enumerate() {
                 let old = keyed.as_ref().and_then(|keyed| keyed.get(value));
-                self.node(At { node, value, old, path: &at.path.index(index) });
+                self.node(At { node, value, old, path: &Path::Index(at.path, index) });
             }
         }
         self.elements(at.node, items.len(), at.path);
@@ -237,7 +228,7 @@ impl Check {
             // At the root, the API server does not see changes of these.
             let is_hidden = at.path.is_root() && matches!(&**name, "apiVersion" | "kind");
             let old = at.old.and_then(|old| old.get(name)).filter(|_| !is_hidden);
-            self.node(At { node, value, old, path: &at.path.key(name) });
+            self.node(At { node, value, old, path: &Path::Key(at.path, name) });
         }
         self.members(at.node, members.len(), |name| members.contains_key(name), at.path);
         if at.node.is_embedded && self.validates_embedded && !at.path.is_root() {
@@ -255,7 +246,7 @@ impl Check {
     ) {
         self.count(node.limits().properties, count, "properties", path);
         for name in node.required.iter().filter(|name| !has(name)) {
-            self.found(Cause::required(path.key(name).field()));
+            self.found(Cause::required(Path::Key(path, name).field()));
         }
     }
 
@@ -340,13 +331,13 @@ impl Check {
             match rule.holds(value, old) {
                 Some(true) => {}
                 Some(false) => {
-                    let cause = Cause::invalid(path.field(), value, &rule.message());
+                    let cause = Cause::invalid(path.field(), value, &rule.message);
                     let ratchets = !rule.is_transition();
                     self.push(Fault { ratchets, is_rule: true, ..Fault::proven(cause) });
                 }
                 // If the evaluation fails, an unchanged value is rejected too.
                 None => {
-                    let fault = Fault::unknown(path.field(), &format!("the rule {}", rule.text()));
+                    let fault = Fault::unknown(path.field(), &format!("the rule {}", rule.text));
                     self.push(Fault { ratchets: false, is_rule: true, ..fault });
                 }
             }

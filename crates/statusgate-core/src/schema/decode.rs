@@ -114,7 +114,8 @@ pub(super) fn coerce(
         Value::Array(items) => {
             let Some(inner) = &node.items else { return Ok(()) };
             let mut items = items.iter_mut().enumerate();
-            items.try_for_each(|(index, item)| coerce(inner, item, drops, &path.index(index)))
+            items
+                .try_for_each(|(index, item)| coerce(inner, item, drops, &Path::Index(path, index)))
         }
         _ => Ok(()),
     }
@@ -127,7 +128,7 @@ pub(super) fn coerce_members(
     path: &Path<'_>,
 ) -> Result<(), Fault> {
     members.iter_mut().try_for_each(|(name, value)| match node.member(name) {
-        Some(member) => coerce(member, value, drops, &path.key(name)),
+        Some(member) => coerce(member, value, drops, &Path::Key(path, name)),
         None => Ok(()),
     })
 }
@@ -140,13 +141,13 @@ fn coerce_embedded(
     for name in ["apiVersion", "kind"] {
         if let Some(value) = members.get(name).filter(|value| !value.is_string()) {
             if !drops {
-                let field = path.key(name).field();
+                let field = Path::Key(path, name).field();
                 return Err(Fault::proven(Cause::invalid(field, value, "must be a string")));
             }
             members.remove(name);
         }
     }
-    let path = path.key("metadata");
+    let path = Path::Key(path, "metadata");
     match members.get_mut("metadata") {
         Some(Value::Object(metadata)) => {
             for (name, value) in std::mem::take(metadata) {
@@ -177,7 +178,11 @@ fn coerce_metadata(
         ("name" | "namespace" | "generateName" | "uid" | "resourceVersion" | "selfLink", value) => {
             if !value.is_string() && !value.is_null() && !drops {
                 let why = "json: cannot unmarshal it into a string";
-                return Err(Fault::proven(Cause::invalid(path.key(name).field(), &value, why)));
+                return Err(Fault::proven(Cause::invalid(
+                    Path::Key(path, name).field(),
+                    &value,
+                    why,
+                )));
             }
             Ok(Some(value).filter(|value| value.as_str().is_some_and(|text| !text.is_empty())))
         }
@@ -201,7 +206,7 @@ fn coerce_metadata(
             | "finalizers"
             | "managedFields",
             _,
-        ) => Err(Fault::unknown(path.key(name).field(), "this member of embedded metadata")),
+        ) => Err(Fault::unknown(Path::Key(path, name).field(), "this member of embedded metadata")),
         _ => Ok(None),
     }
 }

@@ -22,14 +22,14 @@ pub(super) fn duplicates(node: &Node, value: &Value, path: &Path<'_>, causes: &m
             }
             if let Some(node) = &node.items {
                 for (index, item) in items.iter().enumerate() {
-                    duplicates(node, item, &path.index(index), causes);
+                    duplicates(node, item, &Path::Index(path, index), causes);
                 }
             }
         }
         Value::Object(members) => {
             for (name, value) in members {
                 if let Some(node) = node.member(name) {
-                    duplicates(node, value, &path.key(name), causes);
+                    duplicates(node, value, &Path::Key(path, name), causes);
                 }
             }
         }
@@ -41,7 +41,7 @@ fn in_map(keys: &[Box<str>], items: &[Value], path: &Path<'_>, causes: &mut Vec<
     let other = items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null());
     if let Some((index, item)) = other {
         let why = "must be an object for an array of list-type map";
-        causes.push(Cause::invalid(path.index(index).field(), item, why));
+        causes.push(Cause::invalid(Path::Index(path, index).field(), item, why));
         return;
     }
     repeated(items, |item| key_members(keys, item), path, causes);
@@ -64,7 +64,7 @@ fn repeated(
         let value = identity(item);
         let text = unique(&value);
         if !seen.insert(text.clone()) && reported.insert(text) {
-            causes.push(Cause::duplicate(path.index(index).field(), &value));
+            causes.push(Cause::duplicate(Path::Index(path, index).field(), &value));
         }
     }
 }
@@ -72,29 +72,12 @@ fn repeated(
 /// A text that two elements share if Go's check finds them equal: it compares scalars with their type, so
 /// 1 and 1.0 differ, but other values as JSON, where both are 1.
 fn unique(value: &Value) -> String {
-    match (Number::of(value), value) {
-        (Some(Number::Float(number)), _) => format!("float {number}"),
-        _ => canonical(&number::stored(value)),
+    if let Some(Number::Float(number)) = Number::of(value) {
+        return format!("float {number}");
     }
-}
-
-/// JSON with sorted names.
-fn canonical(value: &Value) -> String {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(canonical).collect();
-            format!("[{}]", items.join(","))
-        }
-        Value::Object(members) => {
-            let mut members: Vec<String> = members
-                .iter()
-                .map(|(name, value)| format!("{name:?}:{}", canonical(value)))
-                .collect();
-            members.sort();
-            format!("{{{}}}", members.join(","))
-        }
-        other => other.to_string(),
-    }
+    let mut stored = number::stored(value);
+    stored.sort_all_objects();
+    stored.to_string()
 }
 
 /// The elements of a previous map list by their keys, so that each new element finds its own.

@@ -1,7 +1,5 @@
 //! Where a value is, as a list on the stack.
 
-use std::fmt::{self, Write as _};
-
 /// A path from the value that the API server validates.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path<'p> {
@@ -15,15 +13,7 @@ pub(super) enum Path<'p> {
     Index(&'p Self, usize),
 }
 
-impl<'p> Path<'p> {
-    pub(super) const fn key(&'p self, name: &'p str) -> Self {
-        Self::Key(self, name)
-    }
-
-    pub(super) const fn index(&'p self, index: usize) -> Self {
-        Self::Index(self, index)
-    }
-
+impl Path<'_> {
     pub(super) const fn is_root(&self) -> bool {
         matches!(self, Self::Root { .. })
     }
@@ -39,27 +29,13 @@ impl<'p> Path<'p> {
     }
 
     fn written(&self, as_field: bool) -> String {
-        let mut text = String::new();
-        // Writing to a `String` does not fail.
-        let _ = self.write(as_field, &mut text);
-        text
-    }
-
-    fn write(&self, as_field: bool, text: &mut String) -> fmt::Result {
         match self {
-            Self::Root { field, name } => text.push_str(if as_field { field } else { name }),
-            Self::Key(parent, name) => {
-                parent.write(as_field, text)?;
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(name);
-            }
-            Self::Index(parent, index) => {
-                parent.write(as_field, text)?;
-                write!(text, "[{index}]")?;
-            }
+            Self::Root { field, name } => (if as_field { *field } else { *name }).to_owned(),
+            Self::Key(parent, name) => match parent.written(as_field) {
+                parent if parent.is_empty() => (*name).to_owned(),
+                parent => format!("{parent}.{name}"),
+            },
+            Self::Index(parent, index) => format!("{}[{index}]", parent.written(as_field)),
         }
-        Ok(())
     }
 }

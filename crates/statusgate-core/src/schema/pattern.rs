@@ -15,7 +15,7 @@ const LETTERS: &str = r"A-Za-z\u{AA}\u{B5}\u{BA}\u{C0}-\u{D6}\u{D8}-\u{F6}\u{F8}
 /// A pattern, compiled when it is first used: most patterns of a schema never are.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    text: Box<str>,
+    pub(super) text: Box<str>,
     compiled: OnceLock<Option<Compiled>>,
 }
 
@@ -38,10 +38,6 @@ enum Needs {
 impl Pattern {
     pub(super) fn new(text: &str) -> Self {
         Self { text: text.into(), compiled: OnceLock::new() }
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.text
     }
 
     /// Whether the pattern matches a part of a text. `None` if that is not proven.

@@ -12,8 +12,8 @@ use crate::policy::cel::parse;
 /// A rule of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
-    text: Box<str>,
-    message: Box<str>,
+    pub(super) text: Box<str>,
+    pub(super) message: Box<str>,
     /// Whether the value is a plain string or boolean.
     is_plain: bool,
     /// `optionalOldSelf`.
@@ -28,26 +28,16 @@ impl Rule {
     pub(super) fn new(rule: &Value, node: &Map<String, Value>, correlates: bool) -> Self {
         let text = |name: &str| rule.get(name).and_then(Value::as_str).map(str::trim);
         let kind = node.get("type").and_then(Value::as_str);
+        let (rule_text, message) = (text("rule").unwrap_or_default(), text("message"));
+        let message = message.filter(|message| !message.is_empty()).map(Into::into);
         Self {
-            text: text("rule").unwrap_or_default().into(),
-            message: text("message").unwrap_or_default().into(),
+            text: rule_text.into(),
+            message: message.unwrap_or_else(|| format!("failed rule: {rule_text}").into()),
             // A format gives a value another type in CEL.
             is_plain: matches!(kind, Some("string" | "boolean")) && !node.contains_key("format"),
             is_optional: rule.get("optionalOldSelf") == Some(&Value::Bool(true)),
             correlates,
             parsed: OnceLock::new(),
-        }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(super) fn message(&self) -> String {
-        if self.message.is_empty() {
-            format!("failed rule: {}", self.text)
-        } else {
-            self.message.to_string()
         }
     }
 
@@ -132,13 +122,14 @@ fn function<'v>(call: &'v CallExpr, variables: &Variables<'v>) -> Option<Term<'v
     let flags: Vec<_> = terms.iter().map(|term| term.clone().and_then(Term::flag)).collect();
     let name = call.func_name.as_str();
     let is_method = target.is_some();
-    // One operand may decide; the others may even fail.
     match (name, flags.as_slice()) {
-        (operators::LOGICAL_AND, flags) if flags.contains(&Some(false)) => {
-            return Some(Term::Flag(false));
-        }
-        (operators::LOGICAL_OR, flags) if flags.contains(&Some(true)) => {
-            return Some(Term::Flag(true));
+        (operators::LOGICAL_AND | operators::LOGICAL_OR, flags) => {
+            // One operand may decide; the others may even fail.
+            let decisive = name == operators::LOGICAL_OR;
+            let is_decided = flags.contains(&Some(decisive));
+            let is_known = is_decided || flags.iter().all(Option::is_some);
+            let flag = if is_decided { decisive } else { !decisive };
+            return is_known.then_some(Term::Flag(flag));
         }
         (operators::CONDITIONAL, [Some(flag), ..]) => {
             return terms.into_iter().nth(if *flag { 1 } else { 2 })?;
@@ -147,12 +138,6 @@ fn function<'v>(call: &'v CallExpr, variables: &Variables<'v>) -> Option<Term<'v
     }
     let terms: Vec<Term<'_>> = terms.into_iter().collect::<Option<_>>()?;
     let flag = match (name, is_method, terms.as_slice()) {
-        (operators::LOGICAL_AND, _, _) => {
-            flags.iter().all(|flag| *flag == Some(true)).then_some(true)?
-        }
-        (operators::LOGICAL_OR, _, _) => {
-            flags.iter().all(|flag| *flag == Some(false)).then_some(false)?
-        }
         (operators::LOGICAL_NOT, _, [Term::Flag(flag)]) => !flag,
         (operators::EQUALS, _, [one, other]) => one.equals(other)?,
         (operators::NOT_EQUALS, _, [one, other]) => !one.equals(other)?,

@@ -486,7 +486,7 @@ fn rules_that_are_not_evaluated_are_not_proven_even_if_nothing_changed() {
 #[test]
 fn a_scale_subresource_checks_its_fields() {
     let scale = json!({"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"});
-    let schema = Schema::free().with_scale(&scale);
+    let schema = Schema { scale: Scale::new(&scale).map(Arc::new), ..Schema::free() };
     for (object, endpoint, expected) in [
         (json!({"status": {"n": 1, "s": "a=b"}}), Endpoint::Status, "accepted"),
         (json!({"status": {"n": -1}}), Endpoint::Status, "rejected"),

@@ -140,7 +140,7 @@ impl Schema {
             {
                 let mut rest = Check { ratchets, ..Check::default() };
                 let old = write.old.and_then(|old| old.get(&**name));
-                rest.node(At { node, value, old, path: &OBJECT.key(name) });
+                rest.node(At { node, value, old, path: &Path::Key(&OBJECT, name) });
                 check.faults.extend(rest.faults.into_iter().filter(|fault| fault.is_rule));
             }
         }
