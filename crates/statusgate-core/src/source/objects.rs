@@ -85,33 +85,30 @@ impl<'d> Objects<'d> {
         let (found, references, mistakes) = (Vec::new(), Vec::new(), Vec::new());
         let mut objects = Self { document, found, references, mistakes, is_other: false };
         let json: &str = &document.json;
-        match Members::parse(json) {
-            None => match items(json) {
-                Some(list) if list.iter().any(|item| is_manifest(item)) => {
-                    for (index, text) in list.into_iter().enumerate() {
-                        let members = Members::parse(text).unwrap_or_default();
-                        objects.add(Some(index), text, &members, None);
-                    }
+        let members = Members::parse(json);
+        let list = match &members {
+            Some(members) => list(members),
+            None => items(json)
+                .filter(|items| items.iter().any(|item| is_manifest(item)))
+                .map(|items| Ok(List { items, ..List::default() })),
+        };
+        match (list, members) {
+            (Some(Ok(List { api_version, kind, items })), _) => {
+                let outer = outer(&api_version, &kind);
+                for (index, text) in items.into_iter().enumerate() {
+                    let members = Members::parse(text).unwrap_or_default();
+                    objects.add(Some(index), text, &members, outer);
                 }
-                _ => {
-                    objects.is_other = true;
-                    objects.complain(&objects.part(None, &[], json), &[], not_an_object(json));
-                }
-            },
-            Some(members) => match list(&members) {
-                None => objects.add(None, json, &members, None),
-                Some(Err(message)) => {
-                    let part = objects.part(None, &[], json);
-                    objects.complain(&part, &["items".to_owned()], message);
-                }
-                Some(Ok(List { api_version, kind, items })) => {
-                    let outer = outer(&api_version, &kind);
-                    for (index, text) in items.into_iter().enumerate() {
-                        let members = Members::parse(text).unwrap_or_default();
-                        objects.add(Some(index), text, &members, outer);
-                    }
-                }
-            },
+            }
+            (Some(Err(message)), _) => {
+                let part = objects.part(None, &[], json);
+                objects.complain(&part, &["items".to_owned()], message);
+            }
+            (None, Some(members)) => objects.add(None, json, &members, None),
+            (None, None) => {
+                objects.is_other = true;
+                objects.complain(&objects.part(None, &[], json), &[], not_an_object(json));
+            }
         }
         objects
     }
@@ -207,7 +204,8 @@ fn outer<'a>(api_version: &'a str, kind: &'a str) -> Outer<'a> {
     Some((api_version, kind.strip_suffix("List").filter(|kind| !kind.is_empty())?))
 }
 
-/// A `List`, or any `…List` with items.
+/// A `List`, any `…List` with items, or an array.
+#[derive(Default)]
 struct List<'a> {
     api_version: Cow<'a, str>,
     kind: Cow<'a, str>,

@@ -76,10 +76,8 @@ impl Dialect {
 
     /// The value of a scalar without quotes and tag.
     fn plain(self, text: &str) -> Result<Value, String> {
-        if Self::is_null(text) {
-            return Ok(Value::Null);
-        }
         let value = match (self, text) {
+            (_, "" | "~" | "null" | "Null" | "NULL") => Some(Value::Null),
             (_, "true" | "True" | "TRUE") => Some(Value::Bool(true)),
             (_, "false" | "False" | "FALSE") => Some(Value::Bool(false)),
             (Self::Core, _) => core_number(text),
@@ -89,11 +87,6 @@ impl Dialect {
             },
         };
         Ok(value.unwrap_or_else(|| Value::String(text.to_owned())))
-    }
-
-    /// Whether a scalar without quotes is null.
-    fn is_null(text: &str) -> bool {
-        matches!(text, "" | "~" | "null" | "Null" | "NULL")
     }
 }
 
@@ -112,11 +105,7 @@ fn is_non_specific(tag: &Tag) -> bool {
 
 /// Numbers of the core schema.
 fn core_number(text: &str) -> Option<Value> {
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
+    let (negative, digits) = sign(text);
     if matches!(digits, ".inf" | ".Inf" | ".INF") {
         return Some(Value::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }));
     }
@@ -134,6 +123,11 @@ fn core_number(text: &str) -> Option<Value> {
         return None;
     }
     text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()
+}
+
+/// Whether a number is negative, and the number without its sign.
+fn sign(text: &str) -> (bool, &str) {
+    (text.starts_with('-'), text.strip_prefix(['+', '-']).unwrap_or(text))
 }
 
 /// The booleans of `resolve.go` in go.yaml.in/yaml/v2, which kubectl uses: YAML 1.1, but in three spellings only.
@@ -161,11 +155,7 @@ fn kubectl_number(text: &str) -> Result<Option<Value>, String> {
 
 /// Go's `ParseInt` and `ParseUint` with the base of the prefix.
 fn kubectl_integer(text: &str) -> Option<Value> {
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
+    let (negative, digits) = sign(text);
     let second = digits.as_bytes().get(1).map(u8::to_ascii_lowercase);
     let (radix, digits) = match second.filter(|_| digits.starts_with('0')) {
         None => (10, digits),
