@@ -97,38 +97,36 @@ fn both_match(one: &Resources, other: &Resources) -> bool {
 
 /// What both entries can select: names, or the globs of the first one.
 fn both_select(one: &Resources, other: &Resources) -> Option<String> {
-    let shared = |some: &[Glob], others: &[Glob]| {
+    shared(one, other, |some, others| {
         let pairs = some.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
         let both = pairs.filter(|(one, other)| one.overlaps(other));
         let names = both.map(|(one, other)| if other.exact().is_some() { other } else { one });
         let names: BTreeSet<String> = names.map(Glob::to_string).collect();
-        if names.is_empty() { "*".to_owned() } else { Vec::from_iter(names).join(", ") }
-    };
-    both_match(one, other).then(|| {
-        let versions = shared(&one.api_versions, &other.api_versions);
-        let groups = shared(&one.api_groups, &other.api_groups);
-        written(&groups, &versions, &shared(&one.resources, &other.resources))
+        (!names.is_empty()).then(|| Vec::from_iter(names).join(", "))
     })
-}
-
-/// `example.org/v1 widgets`.
-fn written(group: &str, version: &str, plural: &str) -> String {
-    let slash = if group.is_empty() { "" } else { "/" };
-    format!("{group}{slash}{version} {plural}")
 }
 
 /// A resource that both entries name without globs.
 fn both_name(one: &Resources, other: &Resources) -> Option<String> {
-    let shared = |some: &[Glob], others: &[Glob]| {
+    shared(one, other, |some, others| {
         let mut names = some.iter().filter_map(Glob::exact);
         let name = names.find(|name| others.iter().any(|other| other.exact() == Some(*name)));
         name.map(str::to_owned)
-    };
+    })
+}
+
+/// What both entries have in common, if that is something in each of their lists: `example.org/v1 widgets`.
+fn shared(
+    one: &Resources,
+    other: &Resources,
+    in_lists: impl Fn(&[Glob], &[Glob]) -> Option<String>,
+) -> Option<String> {
     if one.status_subresource != other.status_subresource {
         return None;
     }
-    let group = shared(&one.api_groups, &other.api_groups)?;
-    let version = shared(&one.api_versions, &other.api_versions)?;
-    let plural = shared(&one.resources, &other.resources)?;
-    Some(written(&group, &version, &plural))
+    let group = in_lists(&one.api_groups, &other.api_groups)?;
+    let version = in_lists(&one.api_versions, &other.api_versions)?;
+    let plural = in_lists(&one.resources, &other.resources)?;
+    let slash = if group.is_empty() { "" } else { "/" };
+    Some(format!("{group}{slash}{version} {plural}"))
 }
