@@ -4,7 +4,7 @@ use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
 
 use super::Expression;
-use super::reads::children;
+use super::reads::{children, json};
 use crate::language::Pattern;
 
 impl Expression {
@@ -50,13 +50,10 @@ fn decided(one: &IdedExpr, other: &IdedExpr, by: bool) -> Option<bool> {
 }
 
 fn collect(tree: &IdedExpr, found: &mut Vec<Value>) {
-    let value = match &tree.expr {
-        Expr::Literal(LiteralValue::String(text)) => Some(text.inner().into()),
-        Expr::Literal(LiteralValue::Int(number)) => Some((*number.inner()).into()),
-        Expr::Literal(LiteralValue::Double(number)) => Some((*number.inner()).into()),
-        _ => None,
-    };
-    found.extend(value.filter(|value| !found.contains(value)));
+    if let Expr::Literal(literal) = &tree.expr {
+        let value = json(literal).filter(|value| !value.is_boolean());
+        found.extend(value.filter(|value| !found.contains(value)));
+    }
     children(tree, &mut Vec::new(), &mut |child, _| collect(child, found));
 }
 

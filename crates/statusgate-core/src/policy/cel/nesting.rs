@@ -20,7 +20,7 @@ struct Level {
 ///
 /// `&&` and `||` do not count: the parser balances them.
 pub(super) fn nesting(text: &str) -> usize {
-    let mut levels = vec![Level::default()];
+    let (mut outer, mut level) = (Vec::new(), Level::default());
     let mut deepest = 0;
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -28,36 +28,26 @@ pub(super) fn nesting(text: &str) -> usize {
         let (token, after) = rest.split_at(length);
         rest = after;
         match token {
-            "(" | "[" | "{" => levels.push(Level::default()),
-            ")" | "]" | "}" if levels.len() > 1 => {
-                levels.pop();
-                top(&mut levels).members += 1;
+            "(" | "[" | "{" => outer.push(std::mem::take(&mut level)),
+            ")" | "]" | "}" => {
+                if let Some(around) = outer.pop() {
+                    level = Level { members: around.members + 1, ..around };
+                }
             }
-            "." => top(&mut levels).members += 1,
-            "," => *top(&mut levels) = Level::default(),
-            "&&" | "||" | ":" => {
-                let level = top(&mut levels);
-                *level = Level { conditionals: level.conditionals, ..Level::default() };
-            }
-            "?" => {
-                let level = top(&mut levels);
-                *level = Level { conditionals: level.conditionals + 1, ..Level::default() };
-            }
+            "." => level.members += 1,
+            "," => level = Level::default(),
+            "&&" | "||" | ":" => (level.members, level.operators) = (0, 0),
+            "?" => level = Level { conditionals: level.conditionals + 1, ..Level::default() },
             "+" | "-" | "*" | "/" | "%" | "!" | "<" | ">" | "==" | "!=" | "<=" | ">=" | "in" => {
-                let level = top(&mut levels);
-                *level = Level { members: 0, operators: level.operators + 1, ..*level };
+                (level.members, level.operators) = (0, level.operators + 1);
             }
             _ => {}
         }
-        let depth = levels.iter().map(|l| 1 + l.members + l.operators + l.conditionals);
+        let levels = outer.iter().chain([&level]);
+        let depth = levels.map(|of| 1 + of.members + of.operators + of.conditionals);
         deepest = deepest.max(depth.sum::<usize>() - 1);
     }
     deepest
-}
-
-fn top(levels: &mut [Level]) -> &mut Level {
-    let last = levels.len() - 1;
-    &mut levels[last]
 }
 
 /// The length of the string literal or comment at the start of `rest`.

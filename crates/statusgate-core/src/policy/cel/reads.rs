@@ -194,15 +194,14 @@ impl<'e> Search<'e> {
                 _,
             ) => {
                 for (value, limit) in [(one, other), (other, one)] {
-                    match &limit.expr {
+                    let taken = match &limit.expr {
                         Expr::Literal(LiteralValue::Int(_) | LiteralValue::Double(_)) => {
-                            self.takes(value, Use::Number, bound);
+                            Use::Number
                         }
-                        Expr::Literal(LiteralValue::String(_)) => {
-                            self.takes(value, Use::Text, bound);
-                        }
-                        _ => {}
-                    }
+                        Expr::Literal(LiteralValue::String(_)) => Use::Text,
+                        _ => continue,
+                    };
+                    self.takes(value, taken, bound);
                 }
             }
             _ => {}
@@ -303,7 +302,7 @@ fn pointer(names: Vec<&str>) -> Pointer {
     Pointer::from_tokens(names.into_iter().map(str::to_owned).collect())
 }
 
-fn json(literal: &LiteralValue) -> Option<Value> {
+pub(super) fn json(literal: &LiteralValue) -> Option<Value> {
     Some(match literal {
         LiteralValue::String(text) => text.inner().into(),
         LiteralValue::Int(number) => (*number.inner()).into(),

@@ -19,11 +19,7 @@ pub(super) fn mistake(text: &str, errors: &cel::ParseErrors) -> Mistake {
         letters.map_or(text.len(), |(at, _)| before + at)
     });
     let (message, help) = in_words(error.msg.strip_prefix(GRAMMAR).unwrap_or(&error.msg));
-    let mistake = Mistake::new(at, format!("invalid CEL: {message}"));
-    match help {
-        Some(help) => mistake.help(help),
-        None => mistake,
-    }
+    Mistake { help, ..Mistake::new(at, format!("invalid CEL: {message}")) }
 }
 
 const GRAMMAR: &str = "Syntax error: ";
