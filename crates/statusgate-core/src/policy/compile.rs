@@ -43,9 +43,9 @@ impl<'c> Compiler<'c> {
         Self { name, names, complete, source: at.node().span.source, rules, undeclared }
     }
 
-    /// The same for a policy that follows a convention: its rules come after these.
-    pub(crate) fn after(self, rules: &RuleTable) -> Self {
-        Self { rules: RuleTable::after(rules.end()).into(), ..self }
+    /// The same for a policy: its rules come after those of its convention.
+    pub(crate) fn after(self, rules: Option<&RuleTable>) -> Self {
+        Self { rules: RuleTable::after(rules.map_or(0, RuleTable::end)).into(), ..self }
     }
 
     pub(crate) fn into_rules(self) -> RuleTable {

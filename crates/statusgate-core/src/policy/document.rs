@@ -158,11 +158,8 @@ pub(crate) fn compile(
     check_enabled(&spec.enable, found.as_ref(), at.key("enable"));
     let names = found.as_ref().map(|found| found.convention.names.clone()).unwrap_or_default();
     let convention = found.as_ref().map(|found| known.with_parts(&found.convention, &spec.enable));
-    let compiler = Compiler::new(name, &names, true, at);
-    let compiler = match &convention {
-        Some(convention) => compiler.after(&convention.declared),
-        None => compiler,
-    };
+    let declared = convention.as_ref().map(|convention| &*convention.declared);
+    let compiler = Compiler::new(name, &names, true, at).after(declared);
     let fields = compiler.fields(&spec.fields, at.key("fields"));
     // Policies without rules of their own share the list of ids in metrics.
     let owner_rule = (!spec.owners.is_empty())
