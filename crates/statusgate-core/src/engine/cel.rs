@@ -6,7 +6,6 @@
 //! reasons do not use the crate's texts, which contain values, and maps in random order.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -54,7 +53,8 @@ impl Budget {
 }
 
 /// Why a rule cannot be evaluated, as a clause.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
 pub struct Unknown {
     reason: String,
     /// Whether the rule exceeds a limit.
@@ -70,12 +70,6 @@ impl Unknown {
 impl From<String> for Unknown {
     fn from(reason: String) -> Self {
         Self { reason, is_limit: false }
-    }
-}
-
-impl fmt::Display for Unknown {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.reason)
     }
 }
 
@@ -96,12 +90,11 @@ pub fn holds(
         return Err(exhausted());
     }
     let reads = &expression.reads;
-    let mut converter = Converter { budget, values: 0, longest: 0 };
-    let written = reads.written.as_ref().map(|part| converter.object(object, part)).transpose()?;
+    let mut meter = Meter { budget, values: 0, longest: 0 };
+    let written = reads.written.as_ref().map(|part| meter.object(object, part)).transpose()?;
     let stored = reads.stored.as_ref().zip(old);
-    let stored = stored.map(|(part, old)| converter.object(old, part)).transpose()?;
-    let writer = reads.writer.as_ref().map(|_| converter.writer(writer)).transpose()?;
-    let meter = Meter { values: converter.values, longest: converter.longest, budget };
+    let stored = stored.map(|(part, old)| meter.object(old, part)).transpose()?;
+    let writer = reads.writer.as_ref().map(|_| meter.writer(writer)).transpose()?;
     meter.spend(expression.needs.once);
     let variables = Variables {
         written,
@@ -148,7 +141,7 @@ fn ordered<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>,
     Ok(CowVal::owned(CelList::from(keys)))
 }
 
-/// Counts the steps of one evaluation.
+/// Converts data to CEL values, and counts them and the steps of the evaluation. Strings are borrowed.
 #[derive(Debug)]
 struct Meter<'b> {
     /// The values read.
@@ -236,15 +229,7 @@ impl Container for Texts<'_> {
     }
 }
 
-/// Converts data to CEL values, and counts them. Strings are borrowed.
-#[derive(Debug)]
-struct Converter<'b> {
-    budget: &'b Budget,
-    values: u64,
-    longest: u64,
-}
-
-impl Converter<'_> {
+impl Meter<'_> {
     /// An object with its members in the cluster.
     fn object<'v>(
         &mut self,
