@@ -7,6 +7,7 @@
 
 use std::sync::LazyLock;
 
+use indexmap::IndexSet;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -25,19 +26,15 @@ static CONVENTION: LazyLock<Schema> = LazyLock::new(Schema::of::<ConventionSpec>
 /// A `spec` that can be checked.
 pub(crate) trait Spec: DeserializeOwned {
     /// Its schema.
-    fn schema() -> &'static Schema;
+    const SCHEMA: &'static LazyLock<Schema>;
 }
 
 impl Spec for PolicySpec {
-    fn schema() -> &'static Schema {
-        &POLICY
-    }
+    const SCHEMA: &'static LazyLock<Schema> = &POLICY;
 }
 
 impl Spec for ConventionSpec {
-    fn schema() -> &'static Schema {
-        &CONVENTION
-    }
+    const SCHEMA: &'static LazyLock<Schema> = &CONVENTION;
 }
 
 /// Checks everything of a document but its `spec`. Returns its kind, if it has one.
@@ -77,8 +74,8 @@ fn move_below_spec(document: &mut Node, problems: &Problems) {
 /// Checks a `spec` and reads it. `complete` is false for a convention that extends an unknown one: what
 /// it inherits is not missing. `spec` keeps the placeholders.
 pub(crate) fn spec<T: Spec>(spec: &mut Node, complete: bool, problems: &Problems) -> Option<T> {
-    let validator = Validator { schema: T::schema(), complete, problems };
-    validator.node(spec, &T::schema().root);
+    let validator = Validator { schema: T::SCHEMA, complete, problems };
+    validator.node(spec, &T::SCHEMA.root);
     // The validator and serde have the same types, so this cannot fail; a test breaks documents at random.
     T::deserialize(&*spec).map_err(|error| problems.report(&spec.span, error.to_string())).ok()
 }
@@ -121,14 +118,10 @@ impl Validator<'_> {
     }
 
     fn wrong_type(&self, node: &Node, schema: &Subschema, choices: &[&Subschema]) {
-        let mut wanted: Vec<&str> = Vec::new();
-        for name in choices.iter().flat_map(|choice| types(choice)).map(called) {
-            if !wanted.contains(&name) {
-                wanted.push(name);
-            }
-        }
+        let wanted: IndexSet<&str> =
+            choices.iter().flat_map(|choice| types(choice)).map(called).collect();
         let is_scalar = matches!(node.value, Value::Bool(_) | Value::Integer(_) | Value::Float(_));
-        let hint = if is_scalar && wanted.contains(&"a string") { " (quote it)" } else { "" };
+        let hint = if is_scalar && wanted.contains("a string") { " (quote it)" } else { "" };
         let wanted = any_of(wanted.into_iter().map(str::to_owned));
         let found = node.value.kind();
         let inherits = text(self.schema.solid(&self.schema.root), "x-merge").is_some();

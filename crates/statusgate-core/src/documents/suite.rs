@@ -134,7 +134,5 @@ impl CasePolicy {
 }
 
 impl Spec for Suite {
-    fn schema() -> &'static Schema {
-        &SUITE
-    }
+    const SCHEMA: &'static LazyLock<Schema> = &SUITE;
 }

@@ -127,7 +127,7 @@ impl<'d> Resolver<'d, '_> {
                 complete &= base.complete;
                 let mut base = (*base.spec).clone();
                 unwanted.remove_from(&mut base);
-                let mut whole = overlay(Merge::of(ConventionSpec::schema()), &base, own);
+                let mut whole = overlay(Merge::of(ConventionSpec::SCHEMA), &base, own);
                 put_phase_below_own_rules(&mut whole, own);
                 whole
             }
@@ -165,7 +165,7 @@ impl<'d> Resolver<'d, '_> {
         let mut inherit = |first: &Node| {
             let mut first = first.clone();
             unwanted.remove_from_list(&mut first);
-            let merge = Merge::of(ConventionSpec::schema()).key("conditions").item();
+            let merge = Merge::of(ConventionSpec::SCHEMA).key("conditions").item();
             *list = overlay(merge, &first, list);
         };
         let open = self.open.iter().find(|open| like.text() == Some(open.name));
