@@ -92,10 +92,8 @@ pub fn decide<'p, 'a: 'p>(
             verdict = mutate::mutate(&selected, subject, &subject.object, now, false);
             if verdict.patch.as_ref().is_some_and(|patch| !mutate::applies(&subject.object, patch))
             {
-                let Verdict { findings, withheld, refused, .. } = verdict;
-                let patch_failed = true;
-                verdict =
-                    Verdict { findings, withheld, refused, patch_failed, ..Verdict::default() };
+                let (patch, changes, status) = (None, Vec::new(), None);
+                verdict = Verdict { patch, changes, status, patch_failed: true, ..verdict };
             }
         }
         Webhook::Validate => {

@@ -19,12 +19,7 @@ pub enum ConditionStatus {
 impl ConditionStatus {
     /// Reads a status; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "True" => Some(Self::True),
-            "False" => Some(Self::False),
-            "Unknown" => Some(Self::Unknown),
-            _ => None,
-        }
+        [Self::True, Self::False, Self::Unknown].into_iter().find(|status| status.name() == text)
     }
 
     /// The spelling on the wire.

@@ -112,9 +112,7 @@ impl<'a> Object<'a> {
                 }
                 "spec" => object.spec.text = Some(reader.skip()?),
                 "status" => object.status = Some(reader.json_of_any_size()?),
-                _ => {
-                    reader.skip()?;
-                }
+                _ => return reader.skip().map(|_| ()),
             }
             Some(())
         })?;
@@ -207,9 +205,7 @@ impl<'a> Metadata<'a> {
                 "labels" => metadata.labels.text = Some(reader.skip()?),
                 "annotations" => metadata.annotations.text = Some(reader.skip()?),
                 "managedFields" => metadata.managed_fields = Some(reader.skip()?),
-                _ => {
-                    reader.skip()?;
-                }
+                _ => return reader.skip().map(|_| ()),
             }
             Some(())
         })?;

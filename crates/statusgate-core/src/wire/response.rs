@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use crate::engine::{Action, Finding, Verdict};
-use crate::model::quote;
+use crate::model::{quote, shortened};
 use crate::source::one_line;
 
 use super::AdmissionRequest;
@@ -156,11 +156,8 @@ fn status<'a>(request: &'a AdmissionRequest<'_>, verdict: &'a Verdict<'_>) -> St
         .collect();
     // kubectl shows only the causes of an Invalid; other clients show only the message.
     let sentences: Vec<String> = denials().map(sentence).collect();
-    let more = if with_action(verdict, Action::Deny).nth(MAX_CAUSES).is_some() {
-        "; and more"
-    } else {
-        ""
-    };
+    let is_cut = with_action(verdict, Action::Deny).nth(MAX_CAUSES).is_some();
+    let more = if is_cut { "; and more" } else { "" };
     Status {
         status: "Failure",
         code: 422,
@@ -232,10 +229,7 @@ fn sentence(finding: &Finding<'_>) -> String {
 fn truncated(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {
         None => Cow::Borrowed(text),
-        Some(_) => {
-            let kept = text.char_indices().nth(limit.saturating_sub(1)).map_or(0, |(at, _)| at);
-            Cow::Owned(format!("{}…", &text[..kept]))
-        }
+        Some(_) => Cow::Owned(shortened(text, limit.saturating_sub(1))),
     }
 }
 

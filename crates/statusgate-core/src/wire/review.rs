@@ -23,9 +23,7 @@ impl<'a> AdmissionReview<'a> {
                 "apiVersion" => review.api_version = reader.text()?,
                 "kind" => review.kind = reader.text()?,
                 "request" => review.request = reader.optional(request)?,
-                _ => {
-                    reader.skip()?;
-                }
+                _ => return reader.skip().map(|_| ()),
             }
             Some(())
         })?;
@@ -57,9 +55,7 @@ fn request<'a>(reader: &mut Reader<'a>) -> Option<(AdmissionRequest<'a>, Cow<'a,
             }
             "oldObject" => subject.old = reader.optional(Object::read)?,
             "dryRun" => request.dry_run = reader.optional(Reader::bool)?.unwrap_or(false),
-            _ => {
-                reader.skip()?;
-            }
+            _ => return reader.skip().map(|_| ()),
         }
         Some(())
     })?;
@@ -79,9 +75,7 @@ fn texts<'a, const N: usize>(
     reader.object(|reader, name| {
         match names.iter().position(|known| *known == name) {
             Some(index) => texts[index] = reader.text()?,
-            None => {
-                reader.skip()?;
-            }
+            None => return reader.skip().map(|_| ()),
         }
         Some(())
     })?;
@@ -94,9 +88,7 @@ fn writer<'a>(reader: &mut Reader<'a>) -> Option<Writer<'a>> {
         match &*name {
             "username" => writer.user = reader.text()?,
             "groups" => writer.groups = reader.optional(groups)?.unwrap_or_default(),
-            _ => {
-                reader.skip()?;
-            }
+            _ => return reader.skip().map(|_| ()),
         }
         Some(())
     })?;
