@@ -52,22 +52,20 @@ impl<'m> Places<'m> {
     pub(super) fn bytes(&mut self, tokens: &[String]) -> Range<usize> {
         let document = self.document;
         let text = &document.lines.source.text;
-        let start = match document.json {
+        if let Cow::Borrowed(json) = document.json {
             // Start at the object and not at the document: a list may have thousands of objects.
-            Cow::Borrowed(json) => {
-                return self.find_in_json(text, &json[self.part.range.clone()], tokens);
-            }
-            // No tree is needed to find where an object begins, unless it is a part of its document.
-            Cow::Owned(_) if tokens.is_empty() && self.part.is_document() => None,
-            Cow::Owned(_) => match self.object() {
-                None => None,
-                Some(object) => match find(object, tokens) {
-                    Some(found) => return found,
-                    None => (!self.part.is_document()).then_some(object.span.bytes.start),
-                },
-            },
+            return self.find_in_json(text, &json[self.part.range.clone()], tokens);
         }
-        .unwrap_or_else(|| tree::content(text, &document.range));
+        let is_document = self.part.is_document();
+        // No tree is needed to find where an object begins, unless it is a part of its document.
+        let object = if tokens.is_empty() && is_document { None } else { self.object() };
+        if let Some(found) = object.and_then(|object| find(object, tokens)) {
+            return found;
+        }
+        let start = match object {
+            Some(object) if !is_document => object.span.bytes.start,
+            _ => tree::content(text, &document.range),
+        };
         start..start
     }
 

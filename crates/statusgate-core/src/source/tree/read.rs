@@ -4,7 +4,6 @@
 //! aliases, merge keys, duplicate keys, and limits on what aliases can make of a small text.
 
 use std::borrow::Cow;
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -353,13 +352,8 @@ impl TreeReader {
                             let names = entries.iter().map(|(key, _)| key.name.clone());
                             open.names.extend(names.zip(0..));
                         }
-                        match open.names.entry(name.clone()) {
-                            Entry::Occupied(earlier) => Some(*earlier.get()),
-                            Entry::Vacant(new) => {
-                                new.insert(entries.len());
-                                None
-                            }
-                        }
+                        let at = *open.names.entry(name.clone()).or_insert(entries.len());
+                        (at < entries.len()).then_some(at)
                     };
                     let is_duplicate = open.earlier.is_some();
                     open.key = Some(Key { name: name.clone(), span: node.span.clone() });
