@@ -186,13 +186,7 @@ impl<'e> Search<'e> {
                 list.elements.iter().for_each(|item| self.equals(one, item, None, bound));
             }
             (operators::IN, _) => self.equals(other, one, Some(ELEMENT), bound),
-            (
-                operators::LESS
-                | operators::LESS_EQUALS
-                | operators::GREATER
-                | operators::GREATER_EQUALS,
-                _,
-            ) => {
+            (function, _) if COMPARISONS.contains(&function) => {
                 for (value, limit) in [(one, other), (other, one)] {
                     let taken = match &limit.expr {
                         Expr::Literal(LiteralValue::Int(_) | LiteralValue::Double(_)) => {
@@ -311,6 +305,10 @@ pub(super) fn json(literal: &LiteralValue) -> Option<Value> {
         _ => return None,
     })
 }
+
+/// The operators that compare two numbers, or two texts.
+pub(super) const COMPARISONS: [&str; 4] =
+    [operators::LESS, operators::LESS_EQUALS, operators::GREATER, operators::GREATER_EQUALS];
 
 /// The operators that read a member by its name.
 const MEMBERS: [&str; 3] = [operators::INDEX, operators::OPT_INDEX, operators::OPT_SELECT];

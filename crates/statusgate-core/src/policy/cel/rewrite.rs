@@ -10,7 +10,7 @@ use cel::{Context, Value};
 
 use super::Mistake;
 use super::names::place;
-use super::reads::path;
+use super::reads::{COMPARISONS, path};
 use crate::language::Pattern;
 
 /// The variable that counts a round of loop N is this prefix and N.
@@ -198,14 +198,7 @@ impl Rewriter<'_> {
             operators::EQUALS | operators::NOT_EQUALS if !call.args.iter().any(literal) => (1, 1),
             operators::IN => (1, 1),
             operators::ADD if !call.args.iter().any(is_number) => (1, 1),
-            operators::LESS
-            | operators::LESS_EQUALS
-            | operators::GREATER
-            | operators::GREATER_EQUALS
-                if !call.args.iter().any(literal) =>
-            {
-                (0, 1)
-            }
+            name if COMPARISONS.contains(&name) && !call.args.iter().any(literal) => (0, 1),
             "contains" | "size" | "bytes" | "string" | "int" | "uint" | "double" | "timestamp"
             | "duration" => (0, 1),
             _ => (0, 0),
