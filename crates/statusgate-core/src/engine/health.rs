@@ -68,28 +68,24 @@ impl Health {
         result: &Result<KStatus, ComputeError>,
         why: &str,
     ) -> Self {
-        match result {
-            Ok(KStatus { status: Status::Terminating, .. }) | Err(_) => Self::of_kstatus(result),
-            Ok(KStatus { status, .. }) => {
-                if let Some((reason, retried)) = kstatus::failure(object) {
-                    return Self {
-                        class: HealthClass { is: HealthStatus::Failed, retried },
-                        reason,
-                    };
-                }
-                if *status == Status::Current && !kstatus::is_of_kubernetes(object) {
-                    let Self { class, reason } = guess(object);
-                    let has_status = object.get("status").is_some_and(|status| !status.is_empty());
-                    let why = match class.is {
-                        HealthStatus::Unknown => why.to_owned(),
-                        _ if !has_status => why.to_owned(),
-                        is => format!("{why}; its status suggests {}: {reason}", is.name()),
-                    };
-                    return Self::new(HealthStatus::Unknown, &why);
-                }
-                Self::of_kstatus(result)
-            }
+        let status = match result {
+            Ok(KStatus { status, .. }) if *status != Status::Terminating => *status,
+            _ => return Self::of_kstatus(result),
+        };
+        if let Some((reason, retried)) = kstatus::failure(object) {
+            return Self { class: HealthClass { is: HealthStatus::Failed, retried }, reason };
         }
+        if status != Status::Current || kstatus::is_of_kubernetes(object) {
+            return Self::of_kstatus(result);
+        }
+        let Self { class, reason } = guess(object);
+        let has_status = object.get("status").is_some_and(|status| !status.is_empty());
+        let why = match class.is {
+            HealthStatus::Unknown => why.to_owned(),
+            _ if !has_status => why.to_owned(),
+            is => format!("{why}; its status suggests {}: {reason}", is.name()),
+        };
+        Self::new(HealthStatus::Unknown, &why)
     }
 
     /// A kstatus result as a health.

@@ -85,16 +85,11 @@ impl Schema {
     /// The fate of a write.
     pub fn judge(&self, write: &Write<'_>) -> Outcome {
         let mut object = write.object.clone();
-        let cleaned = match write.sender {
-            Sender::Client => self.clean(&mut object, false),
-            Sender::Webhook => Ok(()),
-        };
-        if let Err(fault) = cleaned {
-            return Outcome {
-                verdict: Verdict::new(vec![fault]),
-                stored: object,
-                forgiven: Vec::new(),
-            };
+        if write.sender == Sender::Client
+            && let Err(fault) = self.clean(&mut object, false)
+        {
+            let (verdict, forgiven) = (Verdict::new(vec![fault]), Vec::new());
+            return Outcome { verdict, stored: object, forgiven };
         }
         decode::set_defaults(&self.root, &mut object);
         if let (Endpoint::Status, Some(old)) = (write.endpoint, write.old) {
@@ -114,11 +109,8 @@ impl Schema {
     }
 
     fn check(&self, object: &Value, write: &Write<'_>) -> Check {
-        let (is_main, since) = match write.endpoint {
-            Endpoint::Main => (true, MAIN_RATCHETING),
-            Endpoint::Status => (false, STATUS_RATCHETING),
-        };
-        let ratchets = self.minor >= since;
+        let is_main = write.endpoint == Endpoint::Main;
+        let ratchets = self.minor >= if is_main { MAIN_RATCHETING } else { STATUS_RATCHETING };
         let mut check = Check { ratchets, validates_embedded: is_main, ..Check::default() };
         let whole = At { node: &self.root, value: object, old: write.old, path: &OBJECT };
         if is_main {
