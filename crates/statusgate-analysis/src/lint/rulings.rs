@@ -13,8 +13,7 @@ use statusgate_core::language::{
 };
 use statusgate_core::model::{ConditionStatus, Pointer};
 use statusgate_core::policy::convention::{
-    ConditionList, ConditionType, ElementRule, PhaseRules, Presence, Sanction, Trigger, Watch,
-    Watched,
+    ConditionList, ConditionType, PhaseRules, Presence, Sanction, Trigger, Watch, Watched,
 };
 use statusgate_core::policy::{Check, Disposition};
 
@@ -138,7 +137,7 @@ impl<'c> Lint<'c> {
             .flat_map(|list| {
                 let kinds = self.kinds(list, &rulings);
                 let of_kind =
-                    kinds.into_iter().map(|kind| rulings_of_condition(list, &kind, &rulings));
+                    kinds.into_iter().map(|kind| self.rulings_of_condition(list, &kind, &rulings));
                 of_kind.flatten().collect::<Vec<_>>()
             })
             .collect();
@@ -154,7 +153,7 @@ impl<'c> Lint<'c> {
         });
         let asked = of_list.flat_map(|ruling| ruling.asks.iter().flat_map(Predicate::questions));
         // A condition that a rule about elements asks for is an element, too.
-        let of_elements = list.each.iter().flat_map(|rule| rule.when.0.questions());
+        let of_elements = self.of_elements(list).flat_map(|clause| clause.when.questions());
         let kinds = asked.chain(of_elements).filter_map(|word| match word {
             AnyWord::Condition(word) => Some(word.of.kind().to_owned()),
             _ => None,
@@ -199,12 +198,8 @@ impl<'c> Lint<'c> {
         kind: &str,
     ) -> Vec<Ruling<'c>> {
         let ruling = |id, asks| Ruling::new(id, asks, Some(list));
-        let of_list = self.clauses.iter().filter(|clause| {
-            clause.of_element
-                && clause.can_reject()
-                && clause.list.is_some_and(|own| std::ptr::eq(own, list))
-        });
-        let mut rulings: Vec<Ruling<'c>> = of_list
+        let rejecting = self.of_elements(list).filter(|clause| clause.can_reject());
+        let mut rulings: Vec<Ruling<'c>> = rejecting
             .map(|clause| ruling(clause.id, vec![clause.when.clone().into_owned()]))
             .collect();
         let of = |sanction, asks| Ruling::of(sanction, asks, Some(list));
@@ -226,7 +221,7 @@ impl<'c> Lint<'c> {
                 rulings.push(Ruling { decided, ..ruling(&check.rule, vec![asks]) });
             }
         }
-        let names = members_of(&list.each).into_iter();
+        let names = self.members_of(list).into_iter();
         let others = names.filter(|name| !list.members.contains_key(name));
         let asks = others.map(|name| is_set(Reference::Member(name))).collect();
         rulings.extend(of(list.other_members.as_ref(), asks));
@@ -241,76 +236,101 @@ impl<'c> Lint<'c> {
         rulings.extend(too_long.map(|ruling| Ruling { reads: vec![&list.path], ..ruling }));
         rulings
     }
-}
 
-/// The rules about elements that can reject a condition of a status.
-fn rulings_of_condition<'c>(
-    list: &'c ConditionList,
-    name: &str,
-    others: &[Ruling<'c>],
-) -> Vec<Ruling<'c>> {
-    let ruling = |id, asks| Ruling {
-        kind: Some(name.to_owned()),
-        reads: Vec::new(),
-        ..Ruling::new(id, asks, Some(list))
-    };
-    let mut rulings: Vec<Ruling<'c>> = Vec::new();
-    for rule in list.each.iter().filter(|rule| rule.action.can_deny()) {
-        let (asks, decided) = asks_of_condition(&rule.when.0, name);
-        rulings.push(Ruling { decided, ..ruling(&rule.rule, asks) });
-    }
-    if let Some(reasons) = list.find(name).and_then(|kind| kind.reasons.as_ref()) {
-        let sanctions = [&reasons.action, &reasons.other].into_iter().flatten();
-        for sanction in sanctions.filter(|sanction| rejects(sanction)) {
-            let reason = Some(reasons.all().map(str::to_owned).collect());
-            let asks = vec![Condition { reason, ..Condition::of(name) }.into()];
-            rulings.push(ruling(&sanction.rule, asks));
+    /// The rules about elements that can reject a condition of a status.
+    fn rulings_of_condition(
+        &self,
+        list: &'c ConditionList,
+        name: &str,
+        others: &[Ruling<'c>],
+    ) -> Vec<Ruling<'c>> {
+        let ruling = |id, asks| Ruling {
+            kind: Some(name.to_owned()),
+            reads: Vec::new(),
+            ..Ruling::new(id, asks, Some(list))
+        };
+        let mut rulings: Vec<Ruling<'c>> = Vec::new();
+        for clause in self.of_elements(list).filter(|clause| clause.can_reject()) {
+            let (asks, decided) = asks_of_condition(&clause.when, name);
+            rulings.push(Ruling { decided, ..ruling(clause.id, asks) });
         }
-    }
-    let known = ["reason", "severity"].map(str::to_owned).into_iter();
-    let members = known.chain(list.members.keys().cloned()).chain(members_of(&list.each));
-    let asked: Vec<String> = each_once(members.filter(|member| {
-        let words = others.iter().chain(&rulings).flat_map(|ruling| &ruling.asks);
-        words.flat_map(Predicate::questions).any(|word| match word {
-            AnyWord::Condition(word) if word.of.kind() == name => match member.as_str() {
-                "reason" => word.reason.is_some(),
-                "severity" => word.severity.is_some(),
-                _ => false,
-            },
-            AnyWord::Value(value) => {
-                let operands = value.operands().map(|operand| &operand.0);
-                let mut references = operands.chain([&value.reference]);
-                references.any(|other| *other == member_of(name, member))
+        if let Some(reasons) = list.find(name).and_then(|kind| kind.reasons.as_ref()) {
+            let sanctions = [&reasons.action, &reasons.other].into_iter().flatten();
+            for sanction in sanctions.filter(|sanction| rejects(sanction)) {
+                let reason = Some(reasons.all().map(str::to_owned).collect());
+                let asks = vec![Condition { reason, ..Condition::of(name) }.into()];
+                rulings.push(ruling(&sanction.rule, asks));
             }
-            _ => false,
-        })
-    }));
-    let asks = |member: &str, checks: &[Check]| match member {
-        "reason" => {
-            let Left::Value(value) = left(&Vec::from_iter(checks)) else { return Vec::new() };
-            let reason = value.as_str().map(|reason| OneOrMany::from(reason.to_owned()));
-            vec![Condition { reason, ..Condition::of(name) }.into()]
         }
-        member => {
-            let asked = asks_for_value(checks, member_of(name, member));
-            asked.into_iter().map(|(asks, _)| asks).collect()
+        let known = ["reason", "severity"].map(str::to_owned).into_iter();
+        let members = known.chain(list.members.keys().cloned()).chain(self.members_of(list));
+        let asked: Vec<String> = each_once(members.filter(|member| {
+            let words = others.iter().chain(&rulings).flat_map(|ruling| &ruling.asks);
+            words.flat_map(Predicate::questions).any(|word| match word {
+                AnyWord::Condition(word) if word.of.kind() == name => match member.as_str() {
+                    "reason" => word.reason.is_some(),
+                    "severity" => word.severity.is_some(),
+                    _ => false,
+                },
+                AnyWord::Value(value) => {
+                    let operands = value.operands().map(|operand| &operand.0);
+                    let mut references = operands.chain([&value.reference]);
+                    references.any(|other| *other == member_of(name, member))
+                }
+                _ => false,
+            })
+        }));
+        let asks = |member: &str, checks: &[Check]| match member {
+            "reason" => {
+                let Left::Value(value) = left(&Vec::from_iter(checks)) else { return Vec::new() };
+                let reason = value.as_str().map(|reason| OneOrMany::from(reason.to_owned()));
+                vec![Condition { reason, ..Condition::of(name) }.into()]
+            }
+            member => {
+                let asked = asks_for_value(checks, member_of(name, member));
+                asked.into_iter().map(|(asks, _)| asks).collect()
+            }
+        };
+        for (member, checks) in list.members.iter().filter(|(member, _)| asked.contains(member)) {
+            let decided = is_decided(&Vec::from_iter(checks.iter()));
+            for check in checks.iter().filter(|check| check.action() == Disposition::Deny) {
+                rulings.push(Ruling { decided, ..ruling(&check.rule, asks(member, checks)) });
+            }
         }
-    };
-    for (member, checks) in list.members.iter().filter(|(member, _)| asked.contains(member)) {
-        let decided = is_decided(&Vec::from_iter(checks.iter()));
-        for check in checks.iter().filter(|check| check.action() == Disposition::Deny) {
-            rulings.push(Ruling { decided, ..ruling(&check.rule, asks(member, checks)) });
+        if let Some(sanction) = list.other_members.as_ref().filter(|sanction| rejects(sanction)) {
+            let unknown = asked.iter().filter(|member| !list.members.contains_key(member.as_str()));
+            rulings.push(ruling(
+                &sanction.rule,
+                unknown.flat_map(|member| asks(member, &[])).collect(),
+            ));
         }
-    }
-    if let Some(sanction) = list.other_members.as_ref().filter(|sanction| rejects(sanction)) {
-        let unknown = asked.iter().filter(|member| !list.members.contains_key(member.as_str()));
+        for ruling in &mut rulings {
+            ruling.asks.push(is_present(name));
+        }
         rulings
-            .push(ruling(&sanction.rule, unknown.flat_map(|member| asks(member, &[])).collect()));
     }
-    for ruling in &mut rulings {
-        ruling.asks.push(is_present(name));
+
+    /// The rules about the elements of a list.
+    fn of_elements(&self, list: &ConditionList) -> impl Iterator<Item = &Clause<'c>> {
+        self.clauses.iter().filter(move |clause| {
+            clause.of_element && clause.list.is_some_and(|own| std::ptr::eq(own, list))
+        })
     }
-    rulings
+
+    /// The members that these ask for.
+    pub(super) fn members_of(&self, list: &ConditionList) -> Vec<String> {
+        let words = self.of_elements(list).flat_map(|clause| clause.when.questions());
+        let values = words.filter_map(|word| match word {
+            AnyWord::Value(value) => Some(value),
+            _ => None,
+        });
+        let references = values
+            .flat_map(|value| value.operands().map(|operand| &operand.0).chain([&value.reference]));
+        each_once(references.filter_map(|reference| match reference {
+            Reference::Member(name) | Reference::OldMember(name) => Some(name.clone()),
+            _ => None,
+        }))
+    }
 }
 
 /// What a rule about elements asks of a condition, and whether that is all.
@@ -345,21 +365,6 @@ fn asks_of_condition(predicate: &Predicate, kind: &str) -> (Vec<Predicate>, bool
         other => Some(other.clone().into()),
     });
     (asks.collect(), decided)
-}
-
-/// The members that rules about elements ask for.
-pub(super) fn members_of(rules: &[ElementRule]) -> Vec<String> {
-    let words = rules.iter().flat_map(|rule| rule.when.0.questions());
-    let values = words.filter_map(|word| match word {
-        AnyWord::Value(value) => Some(value),
-        _ => None,
-    });
-    let references = values
-        .flat_map(|value| value.operands().map(|operand| &operand.0).chain([&value.reference]));
-    each_once(references.filter_map(|reference| match reference {
-        Reference::Member(name) | Reference::OldMember(name) => Some(name.clone()),
-        _ => None,
-    }))
 }
 
 pub(super) fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {

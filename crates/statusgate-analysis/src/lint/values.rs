@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::rulings::members_of;
 use super::{Kind, Lint, Remark, each_once};
 use crate::facts::{Question, checks_of, checks_of_member, passes};
 use crate::line::Clause;
@@ -186,7 +185,7 @@ pub(super) fn members_are_declared(lint: &Lint<'_>) -> Vec<Remark> {
             }
             _ => None,
         });
-        let of_rules = members_of(&list.each);
+        let of_rules = lint.members_of(list);
         let time = list.transition_time.iter().map(|_| list.time_member());
         let used = of_rules.iter().chain(list.key()).map(String::as_str);
         let used: BTreeSet<&str> = used.chain(of_defaults).chain(time).collect();
