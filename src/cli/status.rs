@@ -22,10 +22,10 @@ use statusgate_cluster::{Cluster, Patience, Target};
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::{HealthStatus, Reading};
 use statusgate_core::kstatus::Fork;
-use statusgate_core::model::{Json, Object, Writer};
+use statusgate_core::model::{Json, Object, Subject, Writer};
 use statusgate_core::policy::PolicySet;
-use statusgate_core::request::{Request, Served};
-use statusgate_core::source::{self, Identity, Manifest, Manifests};
+use statusgate_core::request::{Request, Served, Unfit};
+use statusgate_core::source::{self, Identity, Manifests};
 
 /// The arguments of `status`.
 #[derive(Debug, clap::Args)]
@@ -135,8 +135,13 @@ impl<'p> Found<'p> {
         manifests.warnings().iter().for_each(say);
         let mistakes = unread.iter().chain(manifests.mistakes());
         self.mistakes.extend(mistakes.map(|mistake| format!("{mistake:#}")));
+        let policies = self.policies;
         for manifest in manifests.iter() {
-            match Record::of(&manifest, self.policies, &plurals, self.now, self.fork) {
+            let request = Request::of(&manifest, None, Writer::default());
+            let served = plurals.served(manifest.identity, policies);
+            let record = self
+                .record(request, served, |subject| ObjectEntry::of(&manifest, policies, subject));
+            match record {
                 Ok(record) => self.records.push(record),
                 Err(error) => {
                     let mistake = manifest.mistake("", source::reason(&error));
@@ -150,60 +155,79 @@ impl<'p> Found<'p> {
     async fn read_cluster(&mut self, args: &Args, named: &[Named]) -> anyhow::Result<()> {
         let cluster = args.connection.open().await?;
         for place in args.scope.find(named, &cluster, self.policies).await? {
-            match &place.name {
-                Some(name) => self.read_one(&cluster, &place, name).await?,
-                None => self.read_all(&cluster, &place, &args.scope).await?,
+            let Place { target, namespace, name } = &place;
+            let Some(name) = name else {
+                self.read_all(&cluster, &place, &args.scope).await;
+                continue;
+            };
+            match cluster.object(target, namespace, name, Patience::SHORT).await? {
+                Some(body) => self.add(target, std::str::from_utf8(&body)?),
+                None => self.mistakes.push(format!("{}/{name} does not exist", target.name())),
             }
-        }
-        Ok(())
-    }
-
-    async fn read_one(
-        &mut self,
-        cluster: &Cluster,
-        place: &Place,
-        name: &str,
-    ) -> anyhow::Result<()> {
-        let Place { target, namespace, .. } = place;
-        match cluster.object(target, namespace, name, Patience::SHORT).await? {
-            Some(body) => self.add(target, std::str::from_utf8(&body)?),
-            None => self.mistakes.push(format!("{}/{name} does not exist", target.name())),
         }
         Ok(())
     }
 
     /// Reads page by page: of an object, only its record is kept.
-    async fn read_all(
-        &mut self,
-        cluster: &Cluster,
-        place: &Place,
-        scope: &Scope,
-    ) -> anyhow::Result<()> {
+    async fn read_all(&mut self, cluster: &Cluster, place: &Place, scope: &Scope) {
         let mut pages = cluster.pages(&place.target, &scope.query(place));
         loop {
             match pages.next().await {
-                Ok(None) => return Ok(()),
+                Ok(None) => return,
                 Ok(Some(page)) => page.items().for_each(|text| self.add(&place.target, text)),
-                Err(error) => {
-                    self.mistakes.push(with_causes(&error));
-                    return Ok(());
-                }
+                Err(error) => return self.mistakes.push(with_causes(&error)),
             }
             if self.records.len() > MAX_OBJECTS {
                 self.records.truncate(MAX_OBJECTS);
-                self.mistakes.push(format!(
+                return self.mistakes.push(format!(
                     "only the first {MAX_OBJECTS} objects are read: name a namespace or a selector"
                 ));
-                return Ok(());
             }
         }
     }
 
     fn add(&mut self, target: &Target, text: &str) {
-        match Record::stored(target, text, self.policies, self.now, self.fork) {
+        match self.stored(target, text) {
             Ok(record) => self.records.push(record),
             Err(error) => self.mistakes.push(format!("{}: {error:#}", target.name())),
         }
+    }
+
+    /// An object of a cluster.
+    fn stored(&self, target: &Target, object: &str) -> anyhow::Result<Record<'p>> {
+        let metadata = Object::parse(object)?.metadata;
+        let identity = &Identity {
+            api_version: target.api_version(),
+            kind: target.kind.clone(),
+            namespace: metadata.namespace.into_owned(),
+            name: metadata.name.into_owned(),
+        };
+        let (writer, recorded) = (Writer::default(), None);
+        let request = Request { identity, object, old: None, writer, recorded };
+        let has_status = Some(target.status_subresource);
+        let served = Served { plural: target.plural.clone(), has_status };
+        Ok(self.record(request, served, |subject| {
+            ObjectEntry::stored(identity, self.policies, subject)
+        })?)
+    }
+
+    /// What readers see of an object.
+    ///
+    /// # Errors
+    /// When the object exceeds the limits of the JSON reader.
+    fn record(
+        &self,
+        request: Request<'_>,
+        served: Served,
+        entry: impl FnOnce(Result<&Subject<'_>, &Unfit>) -> ObjectEntry,
+    ) -> serde_json::Result<Record<'p>> {
+        let tree = tree(request.object, request.identity)?;
+        let subject = request.subject(self.policies, served);
+        let entry = entry(subject.as_ref());
+        // Invalid metadata: no policy can judge the object, and kstatus reports an error.
+        let subject = subject.as_ref().ok();
+        let reading = Reading::of(&tree, subject, self.policies, self.now, self.fork);
+        Ok(Record { entry, reading })
     }
 }
 
@@ -216,56 +240,7 @@ struct Record<'p> {
     reading: Reading<'p>,
 }
 
-impl<'p> Record<'p> {
-    /// An object of a file.
-    ///
-    /// # Errors
-    /// When the object exceeds the limits of the JSON reader.
-    fn of(
-        manifest: &Manifest<'_>,
-        policies: &'p PolicySet,
-        plurals: &Plurals,
-        now: i64,
-        fork: Fork,
-    ) -> Result<Self, serde_json::Error> {
-        let tree = tree(manifest.text, manifest.identity)?;
-        let request = Request::of(manifest, None, Writer::default());
-        let subject = request.subject(policies, plurals.served(manifest.identity, policies));
-        let entry = ObjectEntry::of(manifest, policies, subject.as_ref());
-        // Invalid metadata: no policy can judge the object, and kstatus reports an error.
-        let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now, fork);
-        Ok(Self { entry, reading })
-    }
-
-    /// An object of a cluster.
-    ///
-    /// # Errors
-    /// When the object exceeds the limits of the JSON reader.
-    fn stored(
-        target: &Target,
-        object: &str,
-        policies: &'p PolicySet,
-        now: i64,
-        fork: Fork,
-    ) -> anyhow::Result<Self> {
-        let metadata = Object::parse(object)?.metadata;
-        let identity = &Identity {
-            api_version: target.api_version(),
-            kind: target.kind.clone(),
-            namespace: metadata.namespace.into_owned(),
-            name: metadata.name.into_owned(),
-        };
-        let tree = tree(object, identity)?;
-        let (writer, recorded) = (Writer::default(), None);
-        let request = Request { identity, object, old: None, writer, recorded };
-        let plural = target.plural.clone();
-        let subject = request
-            .subject(policies, Served { plural, has_status: Some(target.status_subresource) });
-        let entry = ObjectEntry::stored(identity, policies, subject.as_ref());
-        let reading = Reading::of(&tree, subject.as_ref().ok(), policies, now, fork);
-        Ok(Self { entry, reading })
-    }
-
+impl Record<'_> {
     /// Whether the object needs attention.
     fn is_bad(&self) -> bool {
         self.reading.health.class.is == HealthStatus::Failed
