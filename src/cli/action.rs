@@ -11,15 +11,6 @@ use statusgate_core::engine::Action;
 /// disagreement can be repaired.
 pub(super) const LIMITS: [Action; 3] = [Action::Deny, Action::Warn, Action::Audit];
 
-/// What fails a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FailOn {
-    /// A finding with this action or a stronger one.
-    Action(Action),
-    /// An object that was not judged.
-    Unjudged,
-}
-
 /// Reads one of these values by its name.
 pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     values: [T; N],
@@ -31,11 +22,8 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
-/// Reads a limit, or `unjudged`.
-pub(super) fn fail_on() -> impl TypedValueParser<Value = FailOn> {
-    let [deny, warn, audit] = LIMITS.map(FailOn::Action);
-    one_of([deny, warn, audit, FailOn::Unjudged], |value| match value {
-        FailOn::Action(action) => action.label(),
-        FailOn::Unjudged => "unjudged",
-    })
+/// Reads what fails a run: a finding with this action or a stronger one; or `unjudged`, an object without a judgement, as `None`.
+pub(super) fn fail_on() -> impl TypedValueParser<Value = Option<Action>> {
+    let [deny, warn, audit] = LIMITS.map(Some);
+    one_of([deny, warn, audit, None], |limit| limit.map_or("unjudged", Action::label))
 }

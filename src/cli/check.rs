@@ -8,7 +8,7 @@ use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::action::{FailOn, LIMITS, fail_on, one_of};
+use super::action::{LIMITS, fail_on, one_of};
 use super::entry::ObjectEntry;
 use super::filter::Filter;
 use super::input::Input;
@@ -115,7 +115,7 @@ pub(super) struct Reporting {
     /// The mildest action that causes exit code 1; `warn` includes repairs. `unjudged`: also an object that
     /// no policy selects, or no object at all. May be repeated. Case does not matter. Default: deny.
     #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = fail_on(), value_delimiter = ',')]
-    fail_on: Vec<FailOn>,
+    fail_on: Vec<Option<Action>>,
 
     #[command(flatten)]
     filter: Filter,
@@ -227,10 +227,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let filtered_out = reporting.filter.apply(&mut objects)?;
     let mut skipped: Vec<Box<str>> = skipped.into_iter().map(|other| other.file).collect();
     skipped.dedup();
-    let limits = reporting.fail_on.iter().filter_map(|of| match of {
-        FailOn::Action(action) => Some(*action),
-        FailOn::Unjudged => None,
-    });
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
         policies,
@@ -239,8 +235,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         skipped,
         stored: counts_stored.then_some(stored),
         filtered_out,
-        fail_on: limits.min().unwrap_or(Action::Deny),
-        unjudged_fails: reporting.fail_on.contains(&FailOn::Unjudged),
+        fail_on: reporting.fail_on.iter().copied().flatten().min().unwrap_or(Action::Deny),
+        unjudged_fails: reporting.fail_on.contains(&None),
         summary: reporting.summary,
         verbose: reporting.verbose,
     };
