@@ -1,7 +1,7 @@
 //! `statusgate lint`: checks that conventions and policies are sound, with a witness for each fault.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -56,14 +56,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         // Mistakes in documents are findings; an unknown name is an error of the command line.
         Err(error) => (Found::default(), error.downcast::<Diagnostics>()?),
     };
-    let mut out = stdout(args.output == Output::Table);
+    let mut out = BufWriter::new(stdout(args.output == Output::Table));
     match args.output {
         Output::Table if !mistakes.is_empty() => writeln!(out, "{mistakes:#}")?,
-        Output::Table => {
-            let mut text = Vec::new();
-            write(&found, &mut text)?;
-            out.write_all(&text)?;
-        }
+        Output::Table => write(&found, &mut out)?,
         Output::Json => {
             let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();
             let (conventions, policies) = (all(&found.conventions), all(&found.policies));
@@ -73,6 +69,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
             writeln!(out, "{whole:#}")?;
         }
     }
+    out.flush()?;
     let mut reports = found.conventions.iter().chain(&found.policies);
     Ok(Outcome::of(!mistakes.is_empty() || reports.any(Report::has_faults)))
 }
