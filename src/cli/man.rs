@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anyhow::bail;
+use anyhow::Context;
 use clap_mangen::Man;
 
 use super::Outcome;
@@ -24,16 +24,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut whole = super::command();
     // Sets the full names of the commands.
     whole.build();
-    let mut command = &whole;
-    for name in &args.path {
-        let Some(found) = command.find_subcommand(name) else {
-            bail!(
-                "unknown command \"{}\"; `statusgate help` lists the commands",
-                args.path.join(" ")
-            );
-        };
-        command = found;
-    }
+    let named = args.path.iter().try_fold(&whole, |command, name| command.find_subcommand(name));
+    let command = named.with_context(|| {
+        format!("unknown command \"{}\"; `statusgate help` lists the commands", args.path.join(" "))
+    })?;
     Man::new(command.clone()).render(&mut io::stdout().lock())?;
     Ok(Outcome::Clean)
 }
