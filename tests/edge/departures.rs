@@ -15,21 +15,27 @@ use statusgate_server::ServerSettings;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 use crate::program::eventually;
-use crate::server::{Answer, Desk, REVIEW, Served, Trust, post};
+use crate::server::{Answer, Desk, REVIEW, Served, post};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_may_leave_after_any_byte_of_its_request() {
     let desk = Desk::new();
     let served = desk.start(narrow(SMALL)).await;
-    leave_after_each_byte(&served, desk.trust(), async |mut stream| {
-        stream.write_all(post("/validate", REVIEW).as_bytes()).await?;
-        stream.flush().await?;
-        Answer::read(&mut stream).await.map(|_| ())
-    })
-    .await;
+    let mut departures = 0;
+    // Each connection breaks a few bytes later than the one before, until a whole request is sent and answered.
+    for bytes in (0..).step_by(9) {
+        let answered = review_until(&served, bytes).await;
+        recovers(&served, &format!("after {bytes} bytes")).await;
+        if answered.is_ok() {
+            break;
+        }
+        departures += 1;
+    }
+    println!("{departures} departures");
+    assert!(departures > 40, "the handshake and the request have several hundred bytes");
+    assert_eq!(served.metric(r#"statusgate_shed_total{reason="requests"}"#).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,30 +99,6 @@ fn narrow(bytes: usize) -> impl FnOnce(&mut ServerSettings) {
     }
 }
 
-/// Connects and sends a request again and again. Each connection breaks a few bytes later than the one
-/// before, until a whole request is sent and answered.
-async fn leave_after_each_byte(
-    served: &Served<'_>,
-    trust: Trust,
-    request: impl AsyncFn(TlsStream<Fragile>) -> io::Result<()>,
-) {
-    let mut departures = 0;
-    for bytes in (0..).step_by(9) {
-        let answered = match fragile(served, &trust, bytes).await {
-            Ok(stream) => request(stream).await,
-            Err(error) => Err(error),
-        };
-        recovers(served, &format!("after {bytes} bytes")).await;
-        if answered.is_ok() {
-            break;
-        }
-        departures += 1;
-    }
-    println!("{departures} departures");
-    assert!(departures > 40, "the handshake and the request have several hundred bytes");
-    assert_eq!(served.metric(r#"statusgate_shed_total{reason="requests"}"#).await, None);
-}
-
 /// The server noticed that the client left, and answers the next one.
 async fn recovers(served: &Served<'_>, when: &str) {
     served.metric_becomes("statusgate_connections", 0.0).await;
@@ -125,20 +107,19 @@ async fn recovers(served: &Served<'_>, when: &str) {
     served.metric_becomes("statusgate_connections", 0.0).await;
 }
 
-/// A TLS connection that breaks after this many bytes.
-async fn fragile(
-    served: &Served<'_>,
-    trust: &Trust,
-    bytes: usize,
-) -> io::Result<TlsStream<Fragile>> {
+/// Sends a small review on a TLS connection that breaks after this many bytes, and reads the answer.
+async fn review_until(served: &Served<'_>, bytes: usize) -> io::Result<Answer> {
     let tcp = TcpStream::connect(served.running.address()).await?;
     // Every second client resets its connection instead of closing it.
     if bytes % 2 == 1 {
         tcp.set_zero_linger()?;
     }
     let name = ServerName::try_from("localhost").unwrap();
-    let connector = TlsConnector::from(Arc::new(trust.config()));
-    connector.connect(name, Fragile { tcp, left: bytes }).await
+    let connector = TlsConnector::from(Arc::new(served.desk.trust().config()));
+    let mut stream = connector.connect(name, Fragile { tcp, left: bytes }).await?;
+    stream.write_all(post("/validate", REVIEW).as_bytes()).await?;
+    stream.flush().await?;
+    Answer::read(&mut stream).await
 }
 
 /// A connection that can send only so many bytes.
