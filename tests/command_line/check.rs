@@ -5,11 +5,12 @@ mod output;
 mod recordings;
 mod upgrade;
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::command::{Ended, STATUSGATE, folder_of, run_with};
 
 const BAD: &str = "\
 apiVersion: vshn.appcat.vshn.io/v1
@@ -31,59 +32,28 @@ struct Desk(TempDir);
 
 impl Desk {
     fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        Self(folder)
+        Self(folder_of(files))
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+        let mut command = Command::new(STATUSGATE);
         command.current_dir(self.0.path()).arg("check");
         command.args(["--now", "2024-06-01T12:00:00Z"]).args(args);
         command
     }
 
-    fn check(&self, args: &[&str]) -> Answer {
-        Answer::of(self.command(args).stdin(Stdio::null()).output().unwrap())
+    fn check(&self, args: &[&str]) -> Ended {
+        Ended::of(&self.command(args).output().unwrap())
     }
 
-    fn check_stdin(&self, args: &[&str], input: &str) -> Answer {
-        let mut command = self.command(args);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        Answer::of(child.wait_with_output().unwrap())
+    fn check_stdin(&self, args: &[&str], input: &str) -> Ended {
+        run_with(&mut self.command(args), input)
     }
 }
 
-#[derive(Debug)]
-struct Answer {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Answer {
-    fn of(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self {
-            code: output.status.code().unwrap(),
-            out: text(output.stdout),
-            err: text(output.stderr),
-        }
-    }
-
+impl Ended {
     fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
-    }
-
-    /// The lines of `-o json`.
-    fn objects(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// `FILE:LINE:COLUMN RULE` of each finding.

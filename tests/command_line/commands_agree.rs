@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -16,6 +15,7 @@ use statusgate_cluster::audit::Judge;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
+use crate::command::{Ended, run_in};
 use crate::statuses::pairs;
 use crate::support::{CROSSPLANE, Found, NOW, Outcome, Write, built_in, compile, policy};
 use crate::wire::{patch_of, serve};
@@ -244,21 +244,11 @@ impl<'d> Desk<'d> {
         Self { folder, writes, expected }
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
-        let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
-            .current_dir(self.folder)
-            .args(arguments)
-            .output();
-        output.unwrap()
-    }
-
     /// The lines of a command that print JSON, one for each write.
     fn lines(&self, arguments: &[&str]) -> Vec<Value> {
-        let output = self.run(&[arguments, &["--now", NOW, "-o", "json"]].concat());
-        assert_eq!(output.stderr, b"", "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        let lines: Vec<Value> =
-            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let ended = run_in(self.folder, [arguments, &["--now", NOW, "-o", "json"]].concat());
+        assert_eq!(ended.err, "");
+        let lines = ended.objects();
         assert_eq!(lines.len(), self.writes.len());
         lines
     }
@@ -346,16 +336,11 @@ impl<'d> Desk<'d> {
         };
         let cases: String = self.writes.iter().zip(&self.expected).enumerate().map(case).collect();
         self.write("suite.yaml", &format!("policies: policies.yaml\nnow: {NOW}\ncases:\n{cases}"));
-        let output = self.run(&["test", "suite.yaml"]);
-        let text = String::from_utf8_lossy(&output.stdout);
-        let others: Vec<&str> = text.lines().filter(|line| !line.starts_with("ok ")).collect();
-        assert_eq!(
-            (output.status.code(), output.stderr.as_slice()),
-            (Some(0), &b""[..]),
-            "{others:#?}"
-        );
+        let Ended { code, out, err } = run_in(self.folder, ["test", "suite.yaml"]);
+        let others: Vec<&str> = out.lines().filter(|line| !line.starts_with("ok ")).collect();
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{others:#?}");
         assert!(
-            text.ends_with(&format!(": {} passed, 0 failed\n", self.writes.len())),
+            out.ends_with(&format!(": {} passed, 0 failed\n", self.writes.len())),
             "{others:#?}"
         );
     }

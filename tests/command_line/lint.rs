@@ -1,10 +1,9 @@
 //! The output and the exit code of the command.
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::Value;
 use statusgate_analysis::lint::Kind;
+
+use crate::command::{self, Ended};
 
 const SOUND: &str = "\
 apiVersion: statusgate.dev/v1alpha1
@@ -28,14 +27,8 @@ fn with_spec(spec: &str) -> String {
 }
 
 fn run(args: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
-        .arg("lint")
-        .args(args)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    let Ended { code, out, err } = command::run([&["lint"], args].concat());
+    (code, out, err)
 }
 
 #[test]

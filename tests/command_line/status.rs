@@ -1,9 +1,7 @@
 //! The command `statusgate status`: its input, output and exit codes.
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::{fs, thread};
+use std::fs;
+use std::process::Command;
 
 use axum::Router;
 use axum::extract::Path as UrlPath;
@@ -11,39 +9,12 @@ use axum::routing::get;
 use serde_json::{Value, json};
 
 use crate::api::{Api, answer, failure, groups, resources};
-
-/// Standard output, standard error and the exit code.
-struct Ended {
-    out: String,
-    err: String,
-    code: i32,
-}
+use crate::command::{Ended, STATUSGATE, run_with};
+use crate::page_texts::root;
 
 fn status(arguments: &[&str], input: &str) -> Ended {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_statusgate"))
-        .arg("status")
-        .args(arguments)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = program.stdin.take().unwrap();
-    let input = input.to_owned();
-    // A program that does not read its input closes the pipe.
-    let writer = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
-    let output = program.wait_with_output().unwrap();
-    writer.join().unwrap();
-    Ended {
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-        code: output.status.code().unwrap(),
-    }
-}
-
-fn json_lines(out: &str) -> Vec<Value> {
-    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let mut program = Command::new(STATUSGATE);
+    run_with(program.current_dir(root()).arg("status").args(arguments), input)
 }
 
 const CURRENT: &str =
@@ -58,8 +29,8 @@ fn every_recorded_answer_is_printed() {
         recorded.lines().map(|line| line.split_once(r#","obj":"#).unwrap()).collect();
     let input: Vec<&str> = cases.iter().map(|(_, text)| text.strip_suffix('}').unwrap()).collect();
     let ended = status(&["-o", "json"], &input.join("\n"));
-    assert_eq!((ended.err.as_str(), ended.code), ("", 1));
-    let printed = json_lines(&ended.out);
+    assert_eq!((ended.err.as_str(), ended.code), ("", Some(1)));
+    let printed = ended.objects();
     assert_eq!(printed.len(), cases.len());
     for ((head, _), printed) in cases.iter().zip(printed) {
         let case: Value = serde_json::from_str(&format!("{head}}}")).unwrap();
@@ -88,10 +59,7 @@ fn objects_come_from_standard_input_files_and_lists() {
     let names = |arguments: &[&str], input: &str| -> Vec<String> {
         let ended = status(&[&["-o", "json"], arguments].concat(), input);
         assert_eq!(ended.err, "");
-        json_lines(&ended.out)
-            .iter()
-            .map(|line| line["name"].as_str().unwrap().to_owned())
-            .collect()
+        ended.objects().iter().map(|line| line["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names(&["-f", path], ""), ["a", "b"]);
     assert_eq!(names(&[path], ""), ["a", "b"]);
@@ -103,7 +71,7 @@ fn objects_come_from_standard_input_files_and_lists() {
     let list =
         r#"{"apiVersion":"apps/v1","kind":"DaemonSetList","items":[{"metadata":{"name":"d"}}]}"#;
     let ended = status(&["-o", "json"], list);
-    let line = &json_lines(&ended.out)[0];
+    let line = &ended.objects()[0];
     assert_eq!(line["message"], "DaemonSet metadata.generation not found", "{line}");
 }
 
@@ -115,7 +83,7 @@ fn a_line_has_the_object_its_result_and_its_standing() {
             "reason": "Creating", "message": "m"}]}});
     let ended = status(&["-o", "json"], &redis.to_string());
     assert_eq!(
-        json_lines(&ended.out),
+        ended.objects(),
         [json!({
             "file": "stdin", "line": 1, "document": 1,
             "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis", "namespace": "s", "name": "r",
@@ -133,7 +101,7 @@ fn a_line_has_the_object_its_result_and_its_standing() {
         "apiVersion": "example.com/v1", "kind": "Thing", "namespace": "s", "name": "a",
         "policies": [], "unjudged": "no policy selects it", "health": "unknown", "healthReason": "no policy selects things.example.com",
         "status": "Current", "message": "Resource is current", "conditions": []});
-    assert_eq!(json_lines(&ended.out), [expected]);
+    assert_eq!(ended.objects(), [expected]);
 }
 
 /// Green needs a convention, or a kind that kstatus was made for.
@@ -141,7 +109,7 @@ fn a_line_has_the_object_its_result_and_its_standing() {
 fn without_a_policy_only_kinds_of_kubernetes_are_current() {
     let of = |text: &str| {
         let ended = status(&["-o", "json"], text);
-        let line = json_lines(&ended.out).remove(0);
+        let line = ended.objects().remove(0);
         (
             line["health"].as_str().unwrap().to_owned(),
             line["healthReason"].as_str().unwrap().to_owned(),
@@ -217,7 +185,7 @@ fn the_kstatus_of_flux_can_be_chosen() {
         status: {conditions: [{type: Suspended, status: 'True'}]}}";
     let of = |arguments: &[&str]| {
         let ended = status(&[&["-o", "json"], arguments].concat(), job);
-        json_lines(&ended.out)[0]["status"].clone()
+        ended.objects()[0]["status"].clone()
     };
     assert_eq!([of(&[]), of(&["--kstatus", "fluxcd"])], ["Current", "InProgress"]);
 }
@@ -239,7 +207,7 @@ fn an_object_has_a_standing_for_each_policy_that_selects_it() {
     });
     let mut arguments = vec!["-o", "json"];
     arguments.extend(paths.iter().flat_map(|path| ["--policies", path]));
-    let line = &json_lines(&status(&arguments, CURRENT).out)[0];
+    let line = &status(&arguments, CURRENT).objects()[0];
     assert_eq!((&line["policies"], &line["phase"]), (&json!(["one", "two"]), &json!(null)));
     let others = line["otherPolicies"].as_array().unwrap();
     assert_eq!((others.len(), &others[0]["policy"]), (1, &json!("two")));
@@ -291,7 +259,7 @@ fn an_object_is_one_line_with_a_long_name_too_and_has_a_time() {
     ];
     let table: Vec<&str> = table.lines().take(4).collect();
     assert_eq!(table, expected);
-    let lines = json_lines(&status(&["-o", "json"], &input).out);
+    let lines = status(&["-o", "json"], &input).objects();
     let since: Vec<&Value> = lines.iter().map(|line| &line["since"]).collect();
     assert_eq!(
         since,
@@ -299,7 +267,7 @@ fn an_object_is_one_line_with_a_long_name_too_and_has_a_time() {
     );
     // Without a policy, the conditions of most kinds count.
     let other = input.replace("cert-manager.io/v1", "example.com/v1");
-    let line = &json_lines(&status(&["-o", "json"], &other).out)[0];
+    let line = &status(&["-o", "json"], &other).objects()[0];
     assert_eq!((&line["policies"], &line["since"]), (&json!([]), &json!("2026-11-26T10:00:00Z")));
 }
 
@@ -357,7 +325,7 @@ async fn objects_come_from_a_cluster() {
     let ended =
         api.run("status", &["deployments/web", "deployments/db", "-n=shop", "-o=json"]).await;
     assert_eq!((ended.code, ended.err.as_str()), (Some(2), "deployments.apps/db does not exist\n"));
-    let lines = json_lines(&ended.out);
+    let lines = ended.objects();
     let [line] = lines.as_slice() else { panic!("{lines:?}") };
     let members: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
     assert!(!members.iter().any(|member| ["file", "line", "document"].contains(member)), "{line}");
@@ -415,7 +383,7 @@ fn the_exit_code_is_1_if_an_object_needs_attention() {
         ("no: object".to_owned(), 2),
     ] {
         for output in ["table", "json"] {
-            assert_eq!(status(&["-o", output], &input).code, code, "{input}");
+            assert_eq!(status(&["-o", output], &input).code, Some(code), "{input}");
         }
     }
 }
@@ -423,12 +391,12 @@ fn the_exit_code_is_1_if_an_object_needs_attention() {
 #[test]
 fn an_unreadable_object_is_reported_and_the_others_are_printed() {
     let ended = status(&["-f", "-", "-f", "no/such/file.yaml"], &format!("a: [\n---\n{CURRENT}"));
-    assert_eq!(ended.code, 2);
+    assert_eq!(ended.code, Some(2));
     assert!(ended.out.contains("Thing  s/a   unknown"), "{}", ended.out);
     assert!(ended.err.contains("no/such/file.yaml: error: this cannot be read"), "{}", ended.err);
     assert!(ended.err.contains("stdin:1:4: error: invalid YAML"), "{}", ended.err);
     let ended = status(&["--policies", "no/such/policy.yaml"], CURRENT);
-    assert_eq!((ended.out.as_str(), ended.code), ("", 2));
+    assert_eq!((ended.out.as_str(), ended.code), ("", Some(2)));
     assert!(ended.err.contains("no/such/policy.yaml"), "{}", ended.err);
 }
 
@@ -442,6 +410,6 @@ fn the_option_now_sets_the_time() {
         [("2024-06-01T12:00:14Z", "InProgress"), ("2024-06-01T12:00:15Z", "Failed")]
     {
         let ended = status(&["-o", "json", "--now", now], &pod.to_string());
-        assert_eq!(json_lines(&ended.out)[0]["status"], expected, "{now}");
+        assert_eq!(ended.objects()[0]["status"], expected, "{now}");
     }
 }

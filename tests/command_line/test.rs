@@ -1,10 +1,10 @@
 //! The command `statusgate test`: passing, failing and invalid cases, and the example.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use crate::command::{Ended, folder_of, run_in};
 
 const POLICY: &str = "\
 apiVersion: statusgate.dev/v1alpha1
@@ -20,22 +20,10 @@ fn case(name: &str, expect: &str) -> String {
     )
 }
 
-fn desk(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    folder
-}
-
 /// Exit code, stdout and stderr.
 fn test(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-    let output = command.current_dir(folder).arg("test").args(args).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    let Ended { code, out, err } = run_in(folder, [&["test"], args].concat());
+    (code.unwrap(), out, err)
 }
 
 #[test]
@@ -58,7 +46,7 @@ fn a_failing_case_shows_the_difference() {
         case("status", "{status: {phase: Ready}}"),
     ];
     let suite = format!("policies: ../policy.yaml\ncases:\n{}", cases.concat());
-    let folder = desk(&[("policy.yaml", POLICY), ("cases/a.yaml", &suite)]);
+    let folder = folder_of(&[("policy.yaml", POLICY), ("cases/a.yaml", &suite)]);
     let (code, out, err) = test(folder.path(), &["cases"]);
     assert_eq!((code, err.as_str()), (1, ""), "{out}");
     assert!(
@@ -85,7 +73,7 @@ fn a_failing_case_shows_the_difference() {
     let (code, _, err) = test(folder.path(), &["cases", "--filter", "nothing"]);
     assert_eq!((code, err.as_str()), (2, "no case has \"nothing\" in its name\n"));
     // The formats are complete without cases, but nothing tested is no success.
-    let none = desk(&[("policy.yaml", POLICY), ("empty.yaml", "# none\n")]);
+    let none = folder_of(&[("policy.yaml", POLICY), ("empty.yaml", "# none\n")]);
     for (output, starts) in
         [("table", "0 cases: 0"), ("json", "{\n  \"cases\": []"), ("junit", "<?xml")]
     {
@@ -106,7 +94,8 @@ fn an_expected_finding_of_an_unknown_rule_is_an_error() {
         case("far", "{findings: [{rule: appcat/phase-value}, {rule: velero-backup/nope}]}"),
         case("holds", "{verdict: deny}"),
     ];
-    let folder = desk(&[("a.yaml", &format!("convention: appcat\ncases:\n{}", cases.concat()))]);
+    let folder =
+        folder_of(&[("a.yaml", &format!("convention: appcat\ncases:\n{}", cases.concat()))]);
     let (code, out, err) = test(folder.path(), &["a.yaml"]);
     assert_eq!(code, 2, "{err}");
     assert_eq!(out, "ok    a.yaml: holds\n1 case: 1 passed, 0 failed\n");
@@ -123,7 +112,7 @@ fn an_expected_finding_of_an_unknown_rule_is_an_error() {
 #[test]
 fn mistakes_in_policies_are_counted_once_and_apart_from_those_in_cases() {
     let suite = format!("policies: policy.yaml\ncases:\n{}", case("a", "{verdict: deny}"));
-    let folder = desk(&[
+    let folder = folder_of(&[
         ("policy.yaml", &POLICY.replace("convention:", "convntion:")),
         ("a.yaml", &suite),
         ("b.yaml", &suite),
@@ -143,7 +132,7 @@ fn the_samples_of_the_documentation_pass() {
         let block = page.split("```yaml\n").find(|block| block.starts_with(start)).unwrap();
         block.split("```").next().unwrap()
     };
-    let folder = desk(&[
+    let folder = folder_of(&[
         ("appcat.yaml", include_str!("../../deploy/policies/appcat.yaml")),
         ("tests/whole.yaml", sample("policies: ../appcat")),
         ("tests/changed.yaml", sample("convention: metav1\ncases:")),
@@ -156,7 +145,7 @@ fn the_samples_of_the_documentation_pass() {
 fn json_and_junit_report_the_same_as_the_text() {
     let suite = [case("holds", "{verdict: deny}"), case("<fails>", "{verdict: allow}")].concat();
     let suite = format!("convention: appcat\ncases:\n{suite}");
-    let folder = desk(&[("a.yaml", &suite)]);
+    let folder = folder_of(&[("a.yaml", &suite)]);
     let (code, out, _) = test(folder.path(), &["a.yaml", "-o", "json"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     let reason = report["cases"][1]["differences"]["verdict"][2].clone();
@@ -231,7 +220,7 @@ cases:
 ";
     let policy =
         POLICY.replace("appcat,", "appcat, writers: [{groups: [friends], disagreement: Warn}],");
-    let folder = desk(&[("a.yaml", suite), ("b.yaml", writers), ("policy.yaml", &policy)]);
+    let folder = folder_of(&[("a.yaml", suite), ("b.yaml", writers), ("policy.yaml", &policy)]);
     let (code, out, err) = test(folder.path(), &["."]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.ends_with("7 cases: 7 passed, 0 failed\n"), "{out}");
@@ -267,7 +256,7 @@ cases:
   expect: {verdict: allow, status: {phase: Unknown}}
 - {<<: *default, name: without it, mutate: false, expect: {patch: none, status: {}}}
 ";
-    let folder = desk(&[("a.yaml", suite)]);
+    let folder = folder_of(&[("a.yaml", suite)]);
     let (code, out, err) = test(folder.path(), &["."]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.ends_with("6 cases: 6 passed, 0 failed\n"), "{out}");
@@ -288,7 +277,7 @@ fn mistakes_in_pointers_and_policies_of_cases_are_shown_where_they_are() {
   expect: {verdict: allow}
 ";
     let policies = format!("policies: policy.yaml\ncases:\n{cases}");
-    let folder = desk(&[
+    let folder = folder_of(&[
         ("a.yaml", &format!("convention: appcat\ncases:\n{cases}")),
         ("b.yaml", &policies),
         ("policy.yaml", POLICY),
@@ -309,7 +298,7 @@ fn mistakes_in_pointers_and_policies_of_cases_are_shown_where_they_are() {
         assert!(err.contains(said), "{said}\n{err}");
     }
     let good = &cases[cases.find("- name: b").unwrap()..];
-    let folder = desk(&[("a.yaml", &format!("convention: appcat\ncases:\n{good}"))]);
+    let folder = folder_of(&[("a.yaml", &format!("convention: appcat\ncases:\n{good}"))]);
     let (code, _, err) = test(folder.path(), &["a.yaml"]);
     assert_eq!(code, 2, "{err}");
     for said in [
@@ -337,7 +326,7 @@ cases:
 ";
     let unselected = "policies: policy.yaml\ncases:\n- {name: c, object: {apiVersion: g.io/v1, kind: Tihng}, expect: {verdict: allow}}\n";
     let good = format!("convention: appcat\ncases:\n{}", case("holds", "{verdict: deny}"));
-    let folder = desk(&[
+    let folder = folder_of(&[
         ("wrong.yaml", wrong),
         ("unselected.yaml", unselected),
         ("good.yaml", &good),
@@ -396,7 +385,7 @@ fn errors_in_policies_and_in_cases_are_reported_together() {
             "policies: {policies}\ncases:\n- {{name: c, object: 5, expect: {{verdict: maybe}}}}\n"
         )
     };
-    let desk = desk(&[
+    let desk = folder_of(&[
         ("policy.yaml", &POLICY.replace("spec:", "psec:")),
         ("a.yaml", &suite("nowhere.yaml")),
         ("b.yaml", &suite("policy.yaml")),
@@ -433,14 +422,16 @@ cases:
   object: {<<: *odd, status: {old: 0755}}
   expect: {patch: [{op: add, path: /status/phase, value: Unknown}], status: {phase: Unknown, old: 0755}}
 ";
-    let folder =
-        desk(&[("a.yaml", &format!("# first\n---\napiVersion: v1\nkind: Other\n---\n{suite}"))]);
+    let folder = folder_of(&[(
+        "a.yaml",
+        &format!("# first\n---\napiVersion: v1\nkind: Other\n---\n{suite}"),
+    )]);
     let (code, out, err) = test(folder.path(), &["a.yaml"]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.starts_with("ok    a.yaml: yes\nok    a.yaml: no\n"), "{out}");
     // An object that no cluster accepts is an error with its location.
     let infinite = format!("convention: appcat\ncases:\n{}", case("a", "{status: {a: .inf}}"));
-    let folder = desk(&[("a.yaml", &infinite)]);
+    let folder = folder_of(&[("a.yaml", &infinite)]);
     let (code, _, err) = test(folder.path(), &["a.yaml"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("a.yaml:5:24: error: invalid YAML: "), "{err}");
@@ -462,7 +453,7 @@ fn a_case_of_the_playground_passes() {
         let answer = statusgate_pages::calls::call("case", request.to_string().as_bytes());
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         let text = answer["case"].as_str().unwrap();
-        let folder = desk(&[("policies.yaml", POLICY), ("case.yaml", text)]);
+        let folder = folder_of(&[("policies.yaml", POLICY), ("case.yaml", text)]);
         let (code, out, err) = test(folder.path(), &["case.yaml"]);
         assert_eq!((code, err.as_str()), (0, ""), "{out}\n{text}");
     }
@@ -474,7 +465,7 @@ fn the_parts_of_a_case_that_are_manifests_may_repeat_a_key_and_the_others_may_no
     let good =
         format!("{case}  expect: {{verdict: allow, status: {{phase: B, phase: Unknown}}}}\n");
     let bad = format!("{case}  expect: {{verdict: deny, verdict: allow}}\n");
-    let folder = desk(&[("good.yaml", &good), ("bad.yaml", &bad)]);
+    let folder = folder_of(&[("good.yaml", &good), ("bad.yaml", &bad)]);
     let (code, out, err) = test(folder.path(), &["good.yaml"]);
     assert_eq!(code, 0, "{out}{err}");
     for place in ["4:62", "5:37", "6:47"] {

@@ -304,8 +304,7 @@ async fn several_objects_are_selected_and_printed_as_lines_of_json() {
     let script: &[(&str, &[Value])] = &[("a1", &ready), ("a2", &ready), ("b", &scaling)];
     let names = async |arguments: &[&str]| {
         let output = wait(script, &[arguments, &["--timeout=0s", "--output=json"]].concat()).await;
-        let lines = output.out.lines().map(|line| serde_json::from_str(line).unwrap());
-        let lines: Vec<Value> = lines.collect();
+        let lines = output.objects();
         let names = lines.iter().map(|line| format!("{} {}", line["name"], line["health"]));
         (output.code, names.collect::<Vec<_>>().join(", ").replace('"', ""))
     };

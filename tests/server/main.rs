@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests, and their helpers too")]
 
+#[path = "../support/command.rs"]
+mod command;
 #[path = "../support/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part of it")]
 mod server;

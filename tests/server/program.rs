@@ -2,6 +2,7 @@
 
 use tokio::net::TcpStream;
 
+use crate::command::{Ended, run};
 use crate::server::{self, Client, Desk};
 
 #[test]
@@ -82,13 +83,9 @@ fn the_program_reports_invalid_settings_and_exits_with_2() {
         (&["--self-signed", "--policies", "/nowhere"], "/nowhere: this cannot be read"),
     ];
     for (arguments, said) in cases {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_statusgate"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--probe-listen", "127.0.0.1:0"])
-            .args(arguments)
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(said), "{stderr}");
+        let any = ["serve", "--listen", "127.0.0.1:0", "--probe-listen", "127.0.0.1:0"];
+        let Ended { code, err, .. } = run([&any, arguments].concat());
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains(said), "{err}");
     }
 }

@@ -8,6 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
+use crate::command::{Ended, STATUSGATE, run};
+
 /// A served page.
 struct Page {
     url: String,
@@ -182,12 +184,9 @@ fn a_cluster_that_cannot_be_read_is_reported_at_the_start() {
         (["--kubeconfig=no/such/file", "--policies=no/such/policies"], "no/such/policies"),
         (["--namespace=n", "--kind=Foo"], "add --kubeconfig or --context"),
     ] {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-        program.args(["ui", "--listen=127.0.0.1:0"]).args(arguments);
-        let output = program.output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(expected), "{stderr}");
+        let Ended { code, err, .. } = run(["ui", "--listen=127.0.0.1:0"].iter().chain(&arguments));
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains(expected), "{err}");
     }
 }
 
@@ -195,19 +194,16 @@ fn a_cluster_that_cannot_be_read_is_reported_at_the_start() {
 async fn the_program_reports_a_port_that_is_taken() {
     let page = Page::on("127.0.0.1").await;
     let listen = format!("127.0.0.1:{}", page.port);
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_statusgate")).args(["ui", "--listen", &listen]).output();
-    let output = output.unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    let Ended { code, err, .. } = run(["ui", "--listen", &listen]);
+    assert_eq!(code, Some(2), "{err}");
     let expected = format!("cannot listen on {listen}; choose another address with --listen: ");
-    assert!(stderr.starts_with(&expected), "{stderr}");
+    assert!(err.starts_with(&expected), "{err}");
 }
 
 #[test]
 fn the_program_prints_its_address_and_ends_with_0_at_a_signal() {
     use std::io::{BufRead, BufReader};
-    let mut program = Command::new(env!("CARGO_BIN_EXE_statusgate"))
+    let mut program = Command::new(STATUSGATE)
         .args(["ui", "--listen", "127.0.0.1:0"])
         .stderr(Stdio::piped())
         .spawn()

@@ -1,10 +1,11 @@
 //! What the command prints: formats, summaries, filters and exit codes.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::json;
 
-use super::{Answer, BAD, Desk, GOOD, RULE, indented};
+use super::{BAD, Desk, GOOD, RULE, indented};
+use crate::command::{Ended, run_in};
 
 #[test]
 fn each_output_format_is_valid() {
@@ -64,7 +65,7 @@ fn object_names_are_escaped_for_terminals_and_pipelines() {
     for format in ["table", "github", "junit"] {
         for more in [&["-v"][..], &["-v", "--convention", "appcat"]] {
             let answer = desk.check(&[&[file, broken, "-o", format], more].concat());
-            assert_eq!(answer.code, 2, "{answer:#?}");
+            assert_eq!(answer.code, Some(2), "{answer:#?}");
             for line in answer.out.lines().chain(answer.err.lines()) {
                 assert!(!line.starts_with("::error::injected"), "{answer:#?}");
                 assert!(!line.contains(|letter: char| letter.is_control()), "{answer:#?}");
@@ -91,11 +92,11 @@ fn a_report_without_an_object_is_valid_but_no_success() {
             desk.check(&["empty.yaml", "-o", format]),
         ] {
             let why = "nothing was judged: there is no object\n";
-            assert_eq!((answer.code, answer.err.as_str()), (2, why), "{answer:#?}");
+            assert_eq!((answer.code, answer.err.as_str()), (Some(2), why), "{answer:#?}");
             assert!(answer.out.starts_with(starts), "{answer:#?}");
         }
         let answer = desk.check(&["folder", "-o", format]);
-        assert_eq!(answer.code, 2, "{answer:#?}");
+        assert_eq!(answer.code, Some(2), "{answer:#?}");
         assert!(answer.out.ends_with('\n') || format == "json", "{answer:#?}");
         if format == "sarif" {
             answer.json();
@@ -111,8 +112,8 @@ fn a_closed_output_pipe_is_not_an_error() {
     let mut command = desk.command(&["many.yaml"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let answer = Answer::of(child.wait_with_output().unwrap());
-    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+    let answer = Ended::of(&child.wait_with_output().unwrap());
+    assert_eq!((answer.code, answer.err.as_str()), (Some(0), ""), "{answer:#?}");
 }
 
 #[test]
@@ -121,8 +122,8 @@ fn a_closed_stderr_does_not_change_the_exit_code() {
     let mut command = desk.command(&["bad.yaml"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
-    let answer = Answer::of(child.wait_with_output().unwrap());
-    assert_eq!(answer.code, 2, "{answer:#?}");
+    let answer = Ended::of(&child.wait_with_output().unwrap());
+    assert_eq!(answer.code, Some(2), "{answer:#?}");
 }
 
 /// Programs read these lines: a change of a member breaks them.
@@ -137,7 +138,7 @@ fn the_shape_of_the_json_lines_is_stable() {
         ("unfit.yaml", &unfit),
     ]);
     let answer = desk.check(&["bad.yaml", "list.yaml", "unfit.yaml", "-o", "json"]);
-    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert_eq!(answer.code, Some(2), "{answer:#?}");
     let lines: Vec<String> = answer.objects().iter().map(|line| format!("{line:#}\n")).collect();
     insta::assert_snapshot!(lines.concat());
     // A program can read the lines of both commands with one type.
@@ -153,9 +154,8 @@ fn the_shape_of_the_json_lines_is_stable() {
         "policies",
         "unjudged",
     ];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
     let files = ["status", "bad.yaml", "list.yaml", "unfit.yaml", "-o", "json"];
-    let status = Answer::of(command.current_dir(desk.0.path()).args(files).output().unwrap());
+    let status = run_in(&desk.0, files);
     assert_eq!(status.objects().len(), 4, "{status:#?}");
     for (one, other) in answer.objects().iter().zip(status.objects()) {
         for member in shared {
@@ -215,9 +215,9 @@ fn the_summary_counts_findings_and_objects_by_rule() {
          objects with findings: 2, without findings: 1, not judged: 2\n\
          5 objects in 1 file: 3 judged (appcat 3), 2 not judged; 2 deny; 2 would be patched\n"
     );
-    assert_eq!(answer.code, 1);
+    assert_eq!(answer.code, Some(1));
     let answer = desk.check(&["all.yaml", "--summary", "-o", "json"]);
-    assert_eq!((answer.code, answer.err.as_str()), (2, "--summary requires -o table\n"));
+    assert_eq!((answer.code, answer.err.as_str()), (Some(2), "--summary requires -o table\n"));
 }
 
 #[test]
@@ -244,12 +244,12 @@ fn filters_choose_rules_and_actions() {
     assert_eq!(rules(&["--only", "warn", "--only", "deny", "--rule", status]), [status]);
     // What is filtered out does not fail the run, but it is counted.
     let answer = desk.check(&["a.yaml", "--convention", "metav1", "--only", "warn"]);
-    assert_eq!(answer.code, 0, "{answer:#?}");
+    assert_eq!(answer.code, Some(0), "{answer:#?}");
     assert!(answer.out.contains("; no findings; 2 findings filtered out"), "{answer:#?}");
     let answer = check(&["--rule", "metav1/condition-statu"]);
     let said =
         "unknown rule \"metav1/condition-statu\"; did you mean \"metav1/condition-status\"?\n";
-    assert_eq!((answer.code, answer.err.as_str()), (2, said));
+    assert_eq!((answer.code, answer.err.as_str()), (Some(2), said));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_convention_is_applied_with_the_actions_of_a_policy() {
     assert_eq!(actions(&["--enforcement", "audit", "--disagreement", "deny"]), ["audit"]);
     for flag in ["--enforcement", "--disagreement"] {
         let answer = desk.check(&["a.yaml", flag, "warn"]);
-        assert_eq!(answer.code, 2, "{answer:#?}");
+        assert_eq!(answer.code, Some(2), "{answer:#?}");
         assert!(answer.err.contains("--convention <NAME>"), "{answer:#?}");
     }
 }
@@ -290,14 +290,17 @@ fn help_and_errors_show_the_accepted_actions() {
         ("--only", "[possible values: deny, repair, warn, audit]"),
     ] {
         let answer = desk.check(&["good.yaml", "--convention", "appcat", flag, "never"]);
-        assert_eq!(answer.code, 2, "{answer:#?}");
+        assert_eq!(answer.code, Some(2), "{answer:#?}");
         assert!(answer.err.contains(values), "{flag}: {answer:#?}");
         let help = desk.check(&["--help"]).out;
         let help = help.split(&format!("{flag} <ACTION>")).nth(1).unwrap();
         let help = help.split("\n\n      --").next().unwrap();
         assert!(help.contains(values) && help.contains("Case does not matter"), "{flag}: {help}");
         for value in ["Warn", "warn"] {
-            assert_eq!(desk.check(&["good.yaml", "--convention", "appcat", flag, value]).code, 0);
+            assert_eq!(
+                desk.check(&["good.yaml", "--convention", "appcat", flag, value]).code,
+                Some(0)
+            );
         }
     }
 }
@@ -311,18 +314,18 @@ fn a_baseline_accepts_its_findings_of_any_object_and_no_others() {
     std::fs::write(desk.0.path().join("baseline.json"), report).unwrap();
     let check = |file: &str| desk.check(&[file, "--baseline", "baseline.json"]);
     let answer = check("other.yaml");
-    assert_eq!(answer.code, 0, "{answer:#?}");
+    assert_eq!(answer.code, Some(0), "{answer:#?}");
     assert!(answer.out.contains("; no findings; 1 finding filtered out"), "{answer:#?}");
     let answer = check("more.yaml");
-    assert_eq!(answer.code, 1, "{answer:#?}");
+    assert_eq!(answer.code, Some(1), "{answer:#?}");
     assert!(!answer.out.contains(RULE), "{answer:#?}");
     // The index of a condition is not a part of the field.
     let report = desk.check(&["more.yaml", "-o", "json"]).out;
     assert!(report.contains("conditions[0]"), "{report}");
     let moved = report.replace("conditions[0]", "conditions[1]");
     std::fs::write(desk.0.path().join("baseline.json"), moved).unwrap();
-    assert_eq!(check("more.yaml").code, 0);
+    assert_eq!(check("more.yaml").code, Some(0));
     let answer = desk.check(&["bad.yaml", "--baseline", "bad.yaml"]);
-    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert_eq!(answer.code, Some(2), "{answer:#?}");
     assert!(answer.err.contains("bad.yaml is not a report of -o json"), "{answer:#?}");
 }

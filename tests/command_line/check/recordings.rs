@@ -2,11 +2,10 @@
 //! and kubectl 1.32, without managedFields, most reads and most watch events. The last line of the audit log was
 //! reduced to level Metadata, and objects.jsonl is watch.json, one object a line.
 
-use std::process::Command;
-
 use serde_json::Value;
 
-use super::{Answer, Desk};
+use super::Desk;
+use crate::command::{Ended, run_in};
 
 const OBJECTS: &str = include_str!("../../fixtures/recordings/objects.jsonl");
 const WATCH: &str = include_str!("../../fixtures/recordings/watch.json");
@@ -30,15 +29,13 @@ fn desk() -> Desk {
 }
 
 /// Judges after the writes, unless an argument or the recording has a time.
-fn check(desk: &Desk, args: &[&str]) -> Answer {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-    command.current_dir(desk.0.path()).arg("check").args(args);
-    Answer::of(command.output().unwrap())
+fn check(desk: &Desk, args: &[&str]) -> Ended {
+    run_in(&desk.0, [&["check"], args].concat())
 }
 
 const LATER: [&str; 4] = ["--now", "2027-01-01T00:00:00Z", "-o", "json"];
 
-fn rules(answer: &Answer) -> Vec<String> {
+fn rules(answer: &Ended) -> Vec<String> {
     answer.found().iter().map(|found| found.rsplit_once(' ').unwrap().1.to_owned()).collect()
 }
 
@@ -52,7 +49,7 @@ fn every_format_of_a_recording_gives_the_same_findings() {
         &["audit.log"],
     ] {
         let answer = check(&desk(), &[args, &LATER].concat());
-        assert_eq!(answer.code, 1, "{args:?}: {answer:#?}");
+        assert_eq!(answer.code, Some(1), "{args:?}: {answer:#?}");
         assert_eq!(rules(&answer), WRITES, "{args:?}");
     }
 }
@@ -106,7 +103,7 @@ fn the_writer_of_a_recording_is_judged_and_reported() {
     for (review, code) in [(disagreeing, 1), (crossplane, 0)] {
         let desk = Desk::new(&[("review.json", &review)]);
         let answer = check(&desk, &["review.json", "--now", "2027-01-01T00:00:00Z"]);
-        assert_eq!(answer.code, code, "{answer:#?}");
+        assert_eq!(answer.code, Some(code), "{answer:#?}");
         assert!(answer.out.contains("[appcat/phase-ready]"), "{answer:#?}");
     }
 }
@@ -155,31 +152,28 @@ fn each_write_of_an_object_is_a_case_of_its_own() {
 fn review_responds_to_each_review_of_a_file() {
     let review = |input: &str, output: &str| {
         let desk = Desk::new(&[("reviews.json", input)]);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-        command.current_dir(desk.0.path()).args(["review", "--webhook", "validate", "-o", output]);
-        Answer::of(command.args(["-f", "reviews.json"]).output().unwrap())
+        let webhook = "--webhook=validate";
+        run_in(&desk.0, ["review", webhook, "-o", output, "-f", "reviews.json"])
     };
     let answer = review(REVIEWS, "json");
-    assert_eq!(answer.code, 1, "{answer:#?}");
+    assert_eq!(answer.code, Some(1), "{answer:#?}");
     let allowed = |answer: &Value| answer["response"]["allowed"].as_bool().unwrap();
     let allowed: Vec<bool> = answer.objects().iter().map(allowed).collect();
     assert_eq!(allowed, [true, false, true, true, true]);
     let last = REVIEWS.lines().last().unwrap();
     let answer = review(&format!("{last}{last}"), "table");
     assert_eq!(answer.out.matches("allowed: vshnpostgresqls orders by appcat\n").count(), 2);
-    assert_eq!(answer.code, 0);
+    assert_eq!(answer.code, Some(0));
     let answer = review(&format!("{last}\n{{\"kind\": 3"), "json");
-    assert_eq!((answer.code, answer.out.lines().count()), (2, 1), "{answer:#?}");
+    assert_eq!((answer.code, answer.out.lines().count()), (Some(2), 1), "{answer:#?}");
     assert!(answer.err.contains("reviews.json: the body ends in the middle of a JSON value"));
 }
 
 #[test]
 fn record_needs_an_address_that_the_api_server_can_call() {
     let desk = Desk::new(&[]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-    command.current_dir(desk.0.path()).args(["record", "--listen", "0.0.0.0:0"]);
-    let answer = Answer::of(command.output().unwrap());
+    let answer = run_in(&desk.0, ["record", "--listen", "0.0.0.0:0"]);
     let said = "--listen 0.0.0.0:0 is no address that the API server can call";
-    assert!(answer.code == 2 && answer.err.contains(said), "{answer:#?}");
+    assert!(answer.code == Some(2) && answer.err.contains(said), "{answer:#?}");
     assert_eq!(std::fs::read_dir(desk.0.path()).unwrap().count(), 0);
 }
