@@ -136,22 +136,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_as_kubectl_reads_them() {
-        let read = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let named = Named::read(&words).map_err(|error| error.to_string())?;
-            let text = |named: Named| format!("{} {}", named.kind, named.name.unwrap_or_default());
-            Ok::<_, String>(named.into_iter().map(text).collect::<Vec<_>>().join(", "))
-        };
-        assert_eq!(read(&["pods"]), Ok("pods ".to_owned()));
-        assert_eq!(read(&["pods", "a", "b"]), Ok("pods a, pods b".to_owned()));
-        assert_eq!(read(&["pods/a", "jobs/b"]), Ok("pods a, jobs b".to_owned()));
-        for words in [&["pods/a", "b"][..], &["pods/"], &["/a"], &["pods/a/b"]] {
-            assert!(read(words).unwrap_err().ends_with(" is not TYPE/NAME"), "{words:?}");
-        }
-    }
-
-    #[test]
     fn a_manifest_names_its_group_and_the_core_group_its_version() {
         let of = |api_version: &str, kind: &str| {
             let (api_version, kind) = (api_version.to_owned(), kind.to_owned());

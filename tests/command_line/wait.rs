@@ -346,6 +346,7 @@ fn invalid_arguments_are_reported_without_a_cluster() {
         (&["widgets", "a/b"], "\"widgets\" is not TYPE/NAME"),
         (&["widgets/a/b"], "\"widgets/a/b\" is not TYPE/NAME"),
         (&["widgets/"], "\"widgets/\" is not TYPE/NAME"),
+        (&["/a"], "\"/a\" is not TYPE/NAME"),
         (&["widgets", ""], "a value is required"),
         (&["widgets", "a", "--all"], "--selector, --all and --all-namespaces need one TYPE"),
         (
