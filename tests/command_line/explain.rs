@@ -12,7 +12,7 @@ use statusgate_core::model::{Object, Resource, Subject, Webhook};
 use statusgate_core::policy::{PolicySet, Source};
 use statusgate_pages::explain::{Graph, Page, RuleText, data, render};
 
-use crate::command::{Ended, run};
+use crate::command::{Ended, run, write_in};
 use crate::suites;
 
 fn built_in() -> PolicySet {
@@ -224,12 +224,10 @@ fn a_convention_of_a_file_is_printed_with_its_comments() {
         )
     };
     let (one, other) = (convention("one"), convention("other"));
-    let path = folder.path().join("mine.yaml");
-    std::fs::write(&path, format!("{one}---\n{other}")).unwrap();
-    let path = path.to_str().unwrap();
-    let printed = explain(&["other", "--policies", path, "-o", "yaml"]);
+    let path = write_in(&folder, "mine.yaml", &format!("{one}---\n{other}"));
+    let printed = explain(&["other", "--policies", &path, "-o", "yaml"]);
     assert_eq!(printed, (Some(0), other, String::new()));
-    let (code, whole, _) = explain(&["one", "--policies", path, "-o", "yaml", "--resolved"]);
+    let (code, whole, _) = explain(&["one", "--policies", &path, "-o", "yaml", "--resolved"]);
     assert_eq!(code, Some(0));
     assert!(whole.contains("qualified-name") && !whole.contains("extends"), "{whole}");
 }
@@ -341,7 +339,6 @@ fn a_rule_is_explained_with_examples_in_each_format() {
 #[test]
 fn rules_of_own_conventions_and_policies_are_explained() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("own.yaml");
     let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: own}\nspec:\n  \
         conditions: [{path: /status/conditions}]\n  rules:\n  - {id: no-wait, path: /status/conditions, action: Warn, \
         message: nothing waits, source: our book, when: {condition: Waiting, is: 'True'}}\n---\n\
@@ -349,8 +346,7 @@ fn rules_of_own_conventions_and_policies_are_explained() {
         resources: [{apiGroups: [g.io], apiVersions: [v1], resources: [things]}]\n  \
         fields: [{path: /status/unit, enum: [GiB, hours]}]\n  owners: [{path: /status/bill, users: [biller]}]\n  \
         rules: [{name: paid, expression: 'self.status.paid <= 5', message: too much is paid}]\n";
-    std::fs::write(&path, text).unwrap();
-    let path = path.to_str().unwrap();
+    let path = write_in(&folder, "own.yaml", text);
     for (id, parts) in [
         (
             "own/no-wait",
@@ -370,7 +366,7 @@ fn rules_of_own_conventions_and_policies_are_explained() {
         ),
         ("mine/paid", &["the CEL expression of paid is false", "Message: too much is paid."]),
     ] {
-        let (code, page, err) = explain(&[id, "--policies", path]);
+        let (code, page, err) = explain(&[id, "--policies", &path]);
         assert_eq!((code, err.as_str()), (Some(0), ""), "{id}");
         for part in parts {
             assert!(page.contains(part), "{id}: {part}:\n{page}");
@@ -393,11 +389,9 @@ fn a_kind_of_remark_is_explained_unless_a_document_has_its_name() {
     assert_eq!(json("lint/not-proven")["level"], "note");
 
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lint.yaml");
     let text = Kind::NeverFires.example().replace("example}", "lint}");
-    std::fs::write(&path, text).unwrap();
-    let path = path.to_str().unwrap();
-    let (_, page, _) = explain(&["lint/dead", "--policies", path]);
+    let path = write_in(&folder, "lint.yaml", &text);
+    let (_, page, _) = explain(&["lint/dead", "--policies", &path]);
     assert!(page.starts_with("# lint/dead\n"), "{page}");
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::command::{Ended, run};
+use crate::command::{Ended, run, write_in};
 use crate::page_texts::root;
 
 const CRD: &str = "examples/write-a-convention/crd.yaml";
@@ -25,20 +25,19 @@ fn a_kind_has_a_script_for_argo_cd() {
 #[test]
 fn where_a_rule_that_is_left_out_may_apply_the_health_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.yaml");
     let policies = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: gated}\nspec:\n  \
         conditions: [{path: /status/conditions}]\n  health:\n    default: failed\n    rules:\n    \
         - {name: ok, is: current, when: {all: [{gates: /spec/gates}, {condition: Ready, is: 'True'}]}}\n---\n\
         apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: gated, resources: \
         [{apiGroups: [flagger.app], apiVersions: ['*'], resources: [canaries]}]}\n";
-    fs::write(&path, policies).unwrap();
+    let path = write_in(&folder, "a.yaml", policies);
     let gap = "the rule ok is left out: every condition that spec.gates asks for is good";
     for (tool, unknown) in [
         ("argocd", format!("return {{status = \"Unknown\", message = \"{gap}\"}}")),
         ("flux", "current: >-\n        !has(metadata.deletionTimestamp) && false".to_owned()),
         ("auto-ready", "has(object.status) && false".to_owned()),
     ] {
-        let arguments = ["--for", tool, "--crds", CRD, "--policies", path.to_str().unwrap()];
+        let arguments = ["--for", tool, "--crds", CRD, "--policies", &path];
         let ended = run(["export", "health"].iter().chain(&arguments));
         assert_eq!((ended.code, ended.err), (Some(1), format!("Canary.flagger.app: {gap}\n")));
         assert!(ended.out.contains(gap) && ended.out.contains(&unknown), "{}", ended.out);
@@ -111,14 +110,13 @@ fn the_kinds_of_objects_have_the_same_script_as_those_of_definitions() {
 #[test]
 fn kinds_of_several_groups_share_a_script_that_knows_their_versions() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("objects.yaml");
     let object = |group: &str, kind: &str| {
         format!(
             "{{apiVersion: {group}.services.k8s.aws/v1alpha1, kind: {kind}, metadata: {{name: a}}}}\n---\n"
         )
     };
-    fs::write(&path, object("s3", "Bucket") + &object("ec2", "VPC")).unwrap();
-    let ended = export(&[path.to_str().unwrap()]);
+    let objects = object("s3", "Bucket") + &object("ec2", "VPC");
+    let ended = export(&[&write_in(&folder, "objects.yaml", &objects)]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert_eq!(ended.out.matches("health.lua").count(), 1, "{}", ended.out);
     for known in ["Bucket s3.services.k8s.aws/v1alpha1", "VPC ec2.services.k8s.aws/v1alpha1"] {
@@ -129,7 +127,6 @@ fn kinds_of_several_groups_share_a_script_that_knows_their_versions() {
 #[test]
 fn objects_give_the_versions_of_their_kinds_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("objects.yaml");
     let object = |api_version: &str, kind: &str| {
         format!("{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: a}}}}\n---\n")
     };
@@ -141,8 +138,8 @@ fn objects_give_the_versions_of_their_kinds_in_their_order() {
         object("v1", "Secret"),
         object("pkg.crossplane.io/v1", "Function"),
     ];
-    fs::write(&path, objects.concat()).unwrap();
-    let arguments = ["--for", "kro", path.to_str().unwrap()];
+    let path = write_in(&folder, "objects.yaml", &objects.concat());
+    let arguments = ["--for", "kro", &path];
     let ended = run(["export", "health"].iter().chain(&arguments));
     let left_out = "no policy with a health selects secrets, examples.example.com\n";
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), left_out));
@@ -153,7 +150,6 @@ fn objects_give_the_versions_of_their_kinds_in_their_order() {
 #[test]
 fn kinds_with_the_same_script_share_it_so_that_a_config_map_can_have_hundreds() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("crds.yaml");
     let crd = |number: usize| {
         let (group, kind) = ("ec2.services.k8s.aws", format!("Thing{number}"));
         let plural = kind.to_lowercase() + "s";
@@ -163,14 +159,12 @@ fn kinds_with_the_same_script_share_it_so_that_a_config_map_can_have_hundreds() 
              subresources: {{status: {{}}}}}}]}}\n"
         )
     };
-    fs::write(&path, (0..507).map(crd).collect::<String>()).unwrap();
-    let ended = export(&["--crds", path.to_str().unwrap()]);
+    let crds = |count| write_in(&folder, "crds.yaml", &(0..count).map(crd).collect::<String>());
+    let ended = export(&["--crds", &crds(507)]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert!(ended.out.len() < 40_000, "{}", ended.out.len());
     assert_eq!(ended.out.matches(": *script0\n").count(), 506);
-    fs::write(&path, (0..3).map(crd).collect::<String>()).unwrap();
-    let map: Value =
-        serde_saphyr::from_str(&export(&["--crds", path.to_str().unwrap()]).out).unwrap();
+    let map: Value = serde_saphyr::from_str(&export(&["--crds", &crds(3)]).out).unwrap();
     let kinds = map["data"]["resource.customizations"].as_str().unwrap();
     let kinds: Value = serde_saphyr::from_str(kinds).unwrap();
     let script = |number: usize| {
@@ -183,18 +177,17 @@ fn kinds_with_the_same_script_share_it_so_that_a_config_map_can_have_hundreds() 
 #[test]
 fn versions_with_different_conventions_are_distinguished_in_one_check_of_flux() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("objects.yaml");
     let object = |version: &str| {
         format!(
             "{{apiVersion: cluster.x-k8s.io/{version}, kind: Cluster, metadata: {{name: a}}}}\n---\n"
         )
     };
-    fs::write(&path, object("v1beta1") + &object("v1beta2")).unwrap();
+    let path = write_in(&folder, "objects.yaml", &(object("v1beta1") + &object("v1beta2")));
     for (tool, head) in [
         ("flux", "spec:\n  healthCheckExprs:\n"),
         ("flux-helmrelease", "spec:\n  waitStrategy:\n    name: poller\n  healthCheckExprs:\n"),
     ] {
-        let ended = run(["export", "health", "--for", tool, path.to_str().unwrap()]);
+        let ended = run(["export", "health", "--for", tool, &path]);
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
         assert!(ended.out.starts_with(head), "{}", ended.out);
         for version in ["v1beta1", "v1beta2"] {
@@ -227,11 +220,10 @@ fn a_kind_of_the_core_group_has_no_group_in_its_files() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: \
         {convention: metav1, resources: [{apiGroups: [''], apiVersions: [v1], resources: [services]}]}\n";
-    fs::write(path("policy.yaml"), policy).unwrap();
-    fs::write(path("service.yaml"), "{apiVersion: v1, kind: Service, metadata: {name: a}}")
-        .unwrap();
-    let arguments = [path("service.yaml"), "--policies".into(), path("policy.yaml")];
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let policy = write_in(&folder, "policy.yaml", policy);
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: a}}";
+    let service = write_in(&folder, "service.yaml", service);
+    let arguments = [service.as_str(), "--policies", &policy];
     let config_map = export(&arguments);
     assert!(config_map.out.contains("\n    Service: &script0\n      health.lua: |\n"));
     let ended = export(&[&arguments[..], &["--out", &path("out")]].concat());

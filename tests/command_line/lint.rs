@@ -3,7 +3,7 @@
 use serde_json::Value;
 use statusgate_analysis::lint::Kind;
 
-use crate::command::{self, Ended};
+use crate::command::{self, Ended, write_in};
 
 const SOUND: &str = "\
 apiVersion: statusgate.dev/v1alpha1
@@ -34,18 +34,13 @@ fn run(args: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn exit_codes_differ_for_sound_faulty_and_unreadable_documents() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let good = write("good.yaml", SOUND);
+    let good = write_in(&folder, "good.yaml", SOUND);
     let (code, out, _) = run(&[&good]);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.starts_with("test: no faults, 1 note ("), "{out}");
 
     let dead = "rules: [{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{deleting: true}, {deleting: false}]}}]";
-    let faulty = write("faulty.yaml", &with_spec(dead));
+    let faulty = write_in(&folder, "faulty.yaml", &with_spec(dead));
     let (code, out, _) = run(&[&faulty, "-o", "json"]);
     let json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(code, Some(1));
@@ -55,12 +50,12 @@ fn exit_codes_differ_for_sound_faulty_and_unreadable_documents() {
     assert_eq!(json["conventions"][0]["faults"][0]["help"], help);
     // Once for each kind of remark.
     let dead = dead.replace("rules: [", "rules: [{id: d, path: /status/x, action: Warn, message: m, when: {all: [{deleting: true}, {deleting: false}]}}, ");
-    let (_, out, _) = run(&[&write("twice.yaml", &with_spec(&dead))]);
+    let (_, out, _) = run(&[&write_in(&folder, "twice.yaml", &with_spec(&dead))]);
     assert_eq!(out.matches("fault never-fires: ").count(), 2, "{out}");
     assert_eq!(out.matches("help ").count(), 1, "{out}");
     assert!(out.ends_with(&format!("\nhelp lint/never-fires: {help}\n")), "{out}");
 
-    let broken = write("broken.yaml", &with_spec("phaze: {}"));
+    let broken = write_in(&folder, "broken.yaml", &with_spec("phaze: {}"));
     let (code, out, _) = run(&[&broken]);
     assert_eq!(code, Some(1));
     assert!(out.contains("broken.yaml:5:3") && out.contains("did you mean \"phase\"?"), "{out}");
@@ -79,36 +74,33 @@ fn exit_codes_differ_for_sound_faulty_and_unreadable_documents() {
 #[test]
 fn documents_without_a_convention_or_policy_are_no_success() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("deployment.yaml");
-    let path = path.to_str().unwrap();
     let nothing = "there is neither a convention nor a policy in these documents\n";
-    std::fs::write(path, "# none\n").unwrap();
-    assert_eq!(run(&[path]), (Some(2), String::new(), nothing.to_owned()));
-    std::fs::write(path, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n").unwrap();
+    let empty = write_in(&folder, "empty.yaml", "# none\n");
+    assert_eq!(run(&[&empty]), (Some(2), String::new(), nothing.to_owned()));
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n";
+    let path = write_in(&folder, "deployment.yaml", deployment);
     let note = "note: skipped: this is a Deployment of apps/v1, not a policy or convention";
     let said = format!("{path}:1:1: {note}\n{nothing}");
-    assert_eq!(run(&[path]), (Some(2), String::new(), said));
+    assert_eq!(run(&[&path]), (Some(2), String::new(), said));
 }
 
 #[test]
 fn what_a_policy_selects_must_exist_in_the_crds() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
     let policy = |plural: &str| {
         format!(
             "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: metav1\n  resources:\n  - {{apiGroups: [example.com], apiVersions: [v1], resources: [{plural}]}}\n"
         )
     };
-    let crd = write(
+    let crd = write_in(
+        &folder,
         "crd.yaml",
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: example.com, names: {kind: Mouse, plural: mice}, versions: [{name: v1, served: true, subresources: {status: {}}}]}\n",
     );
-    let (right, wrong) =
-        (write("right.yaml", &policy("mice")), write("wrong.yaml", &policy("mise")));
+    let (right, wrong) = (
+        write_in(&folder, "right.yaml", &policy("mice")),
+        write_in(&folder, "wrong.yaml", &policy("mise")),
+    );
     let (code, out, err) = run(&[&right, "--crds", &crd]);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     let (code, out, _) = run(&[&wrong, "--crds", &crd]);
@@ -124,11 +116,6 @@ fn what_a_policy_selects_must_exist_in_the_crds() {
 #[test]
 fn a_policy_is_compared_with_the_subresource_the_list_and_the_required_members_of_its_crd() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
     let lint = |subresources: &str, list: &str, backfill: &str| {
         let crd = format!(
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: things.a.io}}\nspec: {{group: a.io, \
@@ -141,7 +128,11 @@ fn a_policy_is_compared_with_the_subresource_the_list_and_the_required_members_o
             "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: kstatus\n  \
              resources: [{{apiGroups: [a.io], apiVersions: [v1], resources: [things]}}]\n  backfill: [{backfill}]\n"
         );
-        run(&[&write("p.yaml", &policy), "--crds", &write("crd.yaml", &crd)])
+        run(&[
+            &write_in(&folder, "p.yaml", &policy),
+            "--crds",
+            &write_in(&folder, "crd.yaml", &crd),
+        ])
     };
     let map = "x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type], ";
     let plan = "{path: /status/billing/plan, value: a}";
@@ -175,11 +166,6 @@ fn a_policy_is_compared_with_the_subresource_the_list_and_the_required_members_o
 #[test]
 fn served_versions_that_a_policy_leaves_out_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
     let version = |name: &str, more: &str| {
         format!(
             "{{name: {name}, served: true{more}, schema: {{openAPIV3Schema: {{type: object}}}}}}"
@@ -187,7 +173,8 @@ fn served_versions_that_a_policy_leaves_out_are_named() {
     };
     let status = ", subresources: {status: {}}";
     let versions = [version("v1", status), version("v2", status), version("v3", "")].join(", ");
-    let crd = write(
+    let crd = write_in(
+        &folder,
         "crd.yaml",
         &format!(
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {{group: a.io, names: {{kind: Thing, plural: things}}, versions: [{versions}]}}\n"
@@ -197,7 +184,7 @@ fn served_versions_that_a_policy_leaves_out_are_named() {
         let policy = format!(
             "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: metav1\n  resources: [{{apiGroups: [a.io], apiVersions: [{versions}], resources: [things]}}]\n"
         );
-        run(&[&write("p.yaml", &policy), "--crds", &crd])
+        run(&[&write_in(&folder, "p.yaml", &policy), "--crds", &crd])
     };
     let left_out = |version: &str| {
         format!("policy p does not select things.a.io {version}, which is served\n")
@@ -211,12 +198,8 @@ fn served_versions_that_a_policy_leaves_out_are_named() {
 #[test]
 fn a_field_that_no_selected_definition_has_is_reported_at_its_location() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let crd = write(
+    let crd = write_in(
+        &folder,
         "crd.yaml",
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.a.io}\nspec: {group: a.io, names: {plural: things, kind: Thing}, scope: Namespaced, versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {phase: {type: string}, size: {type: string}, conditions: {type: array, items: {type: object, properties: {type: {type: string}}}}}}}}}}]}\n",
     );
@@ -224,7 +207,7 @@ fn a_field_that_no_selected_definition_has_is_reported_at_its_location() {
         let text = format!(
             "{SOUND}---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: test\n  resources: [{{apiGroups: [a.io], apiVersions: [v1], resources: [things]}}]\n  preserve: [{preserved}]\n"
         );
-        run(&[&write("p.yaml", &text), "--crds", &crd])
+        run(&[&write_in(&folder, "p.yaml", &text), "--crds", &crd])
     };
     let (code, out, _) = policy("/status/phaze");
     assert_eq!(code, Some(1), "{out}");

@@ -71,9 +71,15 @@ pub(crate) fn run_with(command: &mut Command, input: &str) -> Ended {
 pub(crate) fn folder_of(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        write_in(&folder, name, text);
     }
     folder
+}
+
+/// Writes a file into a folder. Returns its path.
+pub(crate) fn write_in(folder: &TempDir, name: &str, text: &str) -> String {
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
 }
