@@ -54,8 +54,7 @@ pub(super) struct Args {
 /// When a document cannot be read, nothing was recorded, or a file cannot be written.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.crds])?;
-    let sources =
-        if args.policies.is_empty() { Vec::new() } else { files::load_policies(&args.policies)? };
+    let sources = files::load_policies(&args.policies)?;
     if let Some(name) = &args.against {
         let known = PolicySet::compile(&sources)?;
         if !known.conventions().contains_key(name) {

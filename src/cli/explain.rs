@@ -15,8 +15,7 @@ use statusgate_core::policy::convention::Convention;
 use statusgate_core::policy::{PolicySet, Source};
 use statusgate_core::source::tree::near;
 pub(super) use statusgate_pages::calls::unknown;
-use statusgate_pages::explain::Explained;
-use statusgate_pages::explain::{Graph, Page, data, render};
+use statusgate_pages::explain::{Explained, Graph, Page, data, render};
 use statusgate_server::files;
 
 /// The arguments of `explain`.

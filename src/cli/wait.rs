@@ -249,8 +249,7 @@ impl Args {
             for object in objects.iter_mut().filter(|object| !object.is_met) {
                 match object.read(cluster, judging, self).await {
                     Ok(None) if object.is_met && self.output == Output::Table => {
-                        let is = object.health.iter().map(|health| health.class.is.name());
-                        let word = is.collect::<String>();
+                        let word = object.health.as_ref().map_or("", |of| of.class.is.name());
                         writeln!(io::stdout(), "{object} is {word}").context(NO_REPORT)?;
                     }
                     Ok(None) => {}
