@@ -479,10 +479,9 @@ const POLICIES: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unavailable_api_group_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let policies = folder.path().join("policies.yaml");
-    fs::write(&policies, POLICIES).unwrap();
     let server = Server::start(Fault::GroupOut).await;
+    let policies = server.api.path("policies.yaml");
+    fs::write(&policies, POLICIES).unwrap();
     let output = server.backfill(&["--policies", policies.to_str().unwrap()]).await;
     assert_eq!(output.code, Some(2), "{}", output.text());
     assert_eq!(server.stored().versions.len(), OBJECTS, "the others are written");

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use crate::page_texts::root;
 
 fn read(path: &str) -> Value {
     serde_saphyr::from_str(&fs::read_to_string(root().join(path)).unwrap()).unwrap()

@@ -15,7 +15,7 @@ use statusgate_cluster::audit::Judge;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
-use crate::command::{Ended, run_in};
+use crate::command::{Ended, folder_of, run_in};
 use crate::statuses::pairs;
 use crate::support::{CROSSPLANE, Found, NOW, Outcome, Write, built_in, compile, policy};
 use crate::wire::{patch_of, serve};
@@ -376,8 +376,7 @@ impl<'d> Desk<'d> {
 fn check_test_review_and_the_server_give_one_verdict() {
     let policies = compile(&documents());
     let mut runners = runners();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("policies.yaml"), documents().join("---\n")).unwrap();
+    let folder = folder_of(&[("policies.yaml", &documents().join("---\n"))]);
     let mut met = Met::default();
     let service_account =
         ["system:serviceaccounts", "system:serviceaccounts:syn-crossplane", "system:authenticated"];
@@ -445,8 +444,7 @@ fn check_test_review_and_the_server_give_one_verdict_for_recorded_reviews() {
     }
     assert!(writes.values().flatten().count() > 40);
     for (policies, writes) in writes {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("policies.yaml"), &policies).unwrap();
+        let folder = folder_of(&[("policies.yaml", &policies)]);
         let desk = Desk::of(folder.path(), &compile(&[policies]), &writes);
         desk.test_agrees();
         desk.review_agrees();

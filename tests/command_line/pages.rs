@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use statusgate_core::policy::{PolicySet, Source};
+
 use crate::command::{Ended, STATUSGATE};
 use crate::page_texts::{Shown, pages, root, shown};
 
@@ -29,6 +31,12 @@ fn the_pages_show_the_output_of_their_commands() {
 /// The text without fenced blocks.
 fn prose(page: &str) -> String {
     page.split("```").step_by(2).collect()
+}
+
+/// The fenced block of a page with a text.
+fn block<'p>(page: &'p str, start: &str, text: &str) -> &'p str {
+    let mut blocks = page.split(start).map(|rest| rest.split("```").next().unwrap_or_default());
+    blocks.find(|block| block.contains(text)).unwrap()
 }
 
 /// The targets of links and images.
@@ -97,14 +105,8 @@ fn the_site_lists_each_page() {
 #[test]
 fn the_policy_of_its_page_compiles() {
     let page = include_str!("../../docs/policies.md");
-    let block = page
-        .split("```yaml\n")
-        .map(|rest| rest.split("```").next().unwrap_or_default())
-        .find(|block| block.contains("kind: StatusPolicy"))
-        .expect("the page shows a policy");
-    let source =
-        statusgate_core::policy::Source { name: "policies.md".to_owned(), text: block.to_owned() };
-    if let Err(mistakes) = statusgate_core::policy::PolicySet::compile(&[source]) {
+    let policy = block(page, "```yaml\n", "kind: StatusPolicy");
+    if let Err(mistakes) = PolicySet::compile(&[Source::new("policies.md", policy)]) {
         panic!("{mistakes}");
     }
 }
@@ -112,18 +114,10 @@ fn the_policy_of_its_page_compiles() {
 #[test]
 fn the_first_page_shows_the_diagnostic_of_its_invalid_policy() {
     let page = include_str!("../../docs/README.md");
-    let block = page
-        .split("```text\n")
-        .map(|rest| rest.split("```").next().unwrap_or_default())
-        .find(|block| block.contains("my-policy.yaml"))
-        .expect("the page shows a mistake");
+    let diagnostic = block(page, "```text\n", "my-policy.yaml");
     let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata:\n  name: mine\nspec:\n  \
         convention: appcat\n  resources:\n    - apiGroups: [a]\n      apiVersions: [v1]\n      resources: [b]\n  \
         enforcment: Warn\n";
-    let source = statusgate_core::policy::Source {
-        name: "my-policy.yaml".to_owned(),
-        text: text.to_owned(),
-    };
-    let mistakes = statusgate_core::policy::PolicySet::compile(&[source]).unwrap_err();
-    assert_eq!(mistakes.to_string().trim(), block.trim());
+    let mistakes = PolicySet::compile(&[Source::new("my-policy.yaml", text)]).unwrap_err();
+    assert_eq!(mistakes.to_string().trim(), diagnostic.trim());
 }

@@ -1,6 +1,5 @@
 //! The command `statusgate status`: its input, output and exit codes.
 
-use std::fs;
 use std::process::Command;
 
 use axum::Router;
@@ -9,7 +8,7 @@ use axum::routing::get;
 use serde_json::{Value, json};
 
 use crate::api::{Api, answer, failure, groups, resources};
-use crate::command::{Ended, STATUSGATE, run_with};
+use crate::command::{Ended, STATUSGATE, folder_of, run_with, write_in};
 use crate::page_texts::root;
 
 fn status(arguments: &[&str], input: &str) -> Ended {
@@ -50,11 +49,7 @@ fn every_recorded_answer_is_printed() {
 
 #[test]
 fn objects_come_from_standard_input_files_and_lists() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("b.yaml"), FAILED).unwrap();
-    fs::write(folder.path().join("a.yaml"), CURRENT).unwrap();
-    fs::create_dir(folder.path().join("below")).unwrap();
-    fs::write(folder.path().join("below/c.yaml"), CURRENT).unwrap();
+    let folder = folder_of(&[("b.yaml", FAILED), ("a.yaml", CURRENT), ("below/c.yaml", CURRENT)]);
     let path = folder.path().to_str().unwrap();
     let names = |arguments: &[&str], input: &str| -> Vec<String> {
         let ended = status(&[&["-o", "json"], arguments].concat(), input);
@@ -201,9 +196,8 @@ fn an_object_has_a_standing_for_each_policy_that_selects_it() {
         )
     };
     let paths = ["one", "two", "other"].map(|name| {
-        let path = folder.path().join(format!("{name}.yaml"));
-        fs::write(&path, policy(name, if name == "other" { "others" } else { "*" })).unwrap();
-        path.to_str().unwrap().to_owned()
+        let resource = if name == "other" { "others" } else { "*" };
+        write_in(&folder, &format!("{name}.yaml"), &policy(name, resource))
     });
     let mut arguments = vec!["-o", "json"];
     arguments.extend(paths.iter().flat_map(|path| ["--policies", path]));
