@@ -279,6 +279,12 @@ impl<'p, 'c> Proof<'p, 'c> {
         let of_one = !self.search.has_neighbours(&self.space);
         let mut found: Vec<usize> = Vec::new();
         for ruling in self.rulings.iter().filter(|ruling| Some(&ruling.id) == id) {
+            if let Some(list) = ruling.list.filter(|_| ruling.kind.is_some()) {
+                // A good gate adds a condition, and a rule about each element judges that, too.
+                found.extend(self.facts_at(&list.path).filter(|at| {
+                    matches!(self.space.facts.get_index(*at), Some((Fact::Gates(_), _)))
+                }));
+            }
             if self.search.is_stretched(&self.space, ruling) {
                 found.extend(ruling.list.iter().flat_map(|list| self.facts_at(&list.path)));
             } else if !ruling.is_about(scene) {

@@ -167,6 +167,24 @@ fn a_rule_about_many_conditions_takes_few_judgements() {
     });
 }
 
+/// Found with the seeds 5 and 7 of the next test: `e` was blamed for a condition that only the gate adds.
+#[test]
+fn a_rule_about_elements_also_judges_the_condition_of_a_gate() {
+    let policies = compiled(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: test}\n\
+         spec:\n  conditions:\n    - path: /status/conditions\n      types: {A: {polarity: positive}}\n      \
+         each: [{id: e, action: Deny, message: m, when: {member: status, is: 'True'}}]\n  rules:\n    \
+         - {id: r, path: /status/x, action: Deny, message: m, when: {any: [{condition: A, is: 'False'}, {gates: /spec/gates}]}}\n"
+            .to_owned(),
+    );
+    let walked = Cell::new(0);
+    each_search(&policies, "test", |search, rulings| {
+        let own = rulings.iter().filter(|ruling| ruling.id.starts_with("test/")).collect();
+        walked.set(walked.get() + compare(search, own, 256));
+    });
+    assert!(walked.get() > 10, "{}", walked.get());
+}
+
 const LEAVES: [&str; 20] = [
     "{condition: A, is: 'True'}",
     "{condition: A, isNot: 'False'}",
