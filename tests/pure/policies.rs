@@ -441,13 +441,13 @@ spec:
     - path: /status/conditions
       key: type
       maxItems: 3
-      history: {}
       members: {lastProbeTime: {type: string}}
       otherMembers: Warn
       otherTypes: Warn
       order: Warn
       types: {PodReady: {missing: Warn, present: {when: {deleting: true}, action: Warn}, notTrue: Warn, removed: Warn, reverted: Warn, reasons: {'True': A, other: Warn}}}
       transitionTime: {member: lastTransitionTime, mustMoveOn: status, mayMoveOn: status}
+    - {path: /status/history, maxItems: 3, history: {}}
     - {path: '/status/instances/*', keys: {maxLength: 63}}
   generation: {paths: [/status/observedGeneration], minimum: 1}
   phase:

@@ -1,15 +1,19 @@
 //! What pages say of a state or of a rule is what the engine says of objects.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use statusgate_analysis::facts::{Answer, Fact, Represents, Space};
+use statusgate_analysis::line::{lines, lines_of_policy};
 use statusgate_analysis::table::{PhaseOutcome, Table};
+use statusgate_analysis::words::short_id;
 use statusgate_core::engine::Action;
 use statusgate_core::language::Observed;
 use statusgate_core::model::Pointer;
 use statusgate_pages::explain::{Play, RuleText};
 
+use crate::grammar::singles;
 use crate::search::{Extent, Outcome, for_every_convention, in_every_world};
 use crate::small::Small;
 use crate::webhook::Write;
@@ -167,6 +171,40 @@ fn every_rule_that_finds_something_has_an_explanation_with_its_action() {
         }
         if found.is_empty() { Outcome::Trivial } else { Outcome::Held }
     });
+}
+
+/// Rules that no world violates: no status has another shape, no type or reason is misspelled or unknown, no list
+/// has a condition with the status of a summary, two things of one name, or a time in the future.
+const NEVER_VIOLATED: &[&str] = &[
+    "condition-misspelled",
+    "condition-reason-unknown",
+    "condition-shape",
+    "condition-type",
+    "status",
+    "summary-better",
+    "summary-reason",
+    "thing-duplicate",
+    "thing-misspelled",
+    "thing-shape",
+    "transition-time-future",
+];
+
+/// A kind of rule that is declared and never judged fails no other claim.
+#[test]
+fn every_rule_finds_something_in_some_small_convention() {
+    let (mut declared, mut found) = (BTreeSet::new(), BTreeSet::new());
+    let mut random = Random(42);
+    for small in singles().iter().step_by(7).filter_map(Small::compile) {
+        let policy = &small.policies.policies()[0];
+        let lines = lines(&policy.convention).into_iter().chain(lines_of_policy(policy));
+        declared.extend(lines.map(|line| line.id.to_owned()));
+        for world in small.axes.worlds(40, &mut random) {
+            let write = Write::of(&small.axes.stored(&world), &small.axes.written(&world));
+            found.extend(write.actions(&small.policies).into_iter().map(|(rule, _)| rule));
+        }
+    }
+    let silent = declared.difference(&found).map(|rule| short_id(rule));
+    assert_eq!(silent.collect::<Vec<_>>(), NEVER_VIOLATED, "of {} rules", declared.len());
 }
 
 /// The combination of an object without a stored one; `None` if a fact has no answer for it.
