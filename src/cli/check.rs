@@ -15,7 +15,7 @@ use super::input::Input;
 use super::output::stdout;
 use super::plurals::{Plurals, read_schemas, with_new};
 use super::policies::{Policies, following, mistakes_in_selectors};
-use super::report::{Format, Judged, Located, Report, plural};
+use super::report::{Checked, Format, Located, Report, plural};
 use super::time::Now;
 use super::{Outcome, say};
 use statusgate_cluster::manifests::resource::CustomResource;
@@ -271,7 +271,7 @@ struct Bench<'d> {
 impl<'d> Bench<'d> {
     /// The result for one object. `None` for an object that the engine rejects, and for the recorded write
     /// of something else than a status, unless a policy selects it.
-    fn judge(&mut self, manifest: &Manifest<'d>) -> Option<Judged> {
+    fn judge(&mut self, manifest: &Manifest<'d>) -> Option<Checked> {
         let Args { user, groups, no_mutate, .. } = self.args;
         let old = self.old.of(manifest);
         let request = Request::of(manifest, old, writer(user, groups));
@@ -290,7 +290,7 @@ impl<'d> Bench<'d> {
                 let at = old.filter(|_| unfit.is_old).unwrap_or(*manifest);
                 let message = format!("this cannot be judged: {unfit}");
                 self.mistakes.push(at.mistake(unfit.field, message));
-                return Some(Judged { entry, findings: vec![], patch: vec![] });
+                return Some(Checked { entry, findings: vec![], patch: vec![] });
             }
         };
         let now = self.args.now.given().or(time).unwrap_or(self.now);
@@ -317,11 +317,11 @@ impl<'d> Bench<'d> {
         if !has_status && findings.is_empty() {
             entry.unjudged.get_or_insert_with(|| "it has no status".to_owned());
         }
-        Some(Judged { entry, findings, patch })
+        Some(Checked { entry, findings, patch })
     }
 
     /// A status write without its object.
-    fn unjudged(&self, reference: &Manifest<'_>) -> Option<Judged> {
+    fn unjudged(&self, reference: &Manifest<'_>) -> Option<Checked> {
         let request = Request { object: "{}", ..Request::of(reference, None, Writer::default()) };
         let recorded = request.recorded;
         let served = self.plurals.served(reference.identity, self.policies);
@@ -338,7 +338,7 @@ impl<'d> Bench<'d> {
         } else if recorded.is_none_or(|request| request.subresource != "status") {
             return None;
         }
-        Some(Judged { entry, findings: vec![], patch: vec![] })
+        Some(Checked { entry, findings: vec![], patch: vec![] })
     }
 }
 

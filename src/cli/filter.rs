@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use super::action::one_of;
 use super::explain;
 use super::policies::rule_ids;
-use super::report::{Judged, Located};
+use super::report::{Checked, Located};
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::{Glob, PolicySet};
 use statusgate_core::source::Identity;
@@ -75,10 +75,10 @@ impl Filter {
     ///
     /// # Errors
     /// An invalid baseline.
-    pub(super) fn apply(&self, objects: &mut [Judged]) -> anyhow::Result<usize> {
+    pub(super) fn apply(&self, objects: &mut [Checked]) -> anyhow::Result<usize> {
         let baseline = self.baseline()?;
         let mut removed = 0;
-        for Judged { entry, findings, .. } in objects {
+        for Checked { entry, findings, .. } in objects {
             let before = findings.len();
             let Identity { api_version, kind, .. } = &entry.identity;
             findings.retain(|finding| {

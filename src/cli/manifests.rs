@@ -4,7 +4,7 @@ mod registrations;
 
 use clap::Subcommand;
 
-use super::schema::Kind;
+use super::schema::SchemaKind;
 use super::{Outcome, print};
 use statusgate_cluster::manifests::install::{Installation, Part};
 use statusgate_cluster::manifests::{crds, yaml};
@@ -16,7 +16,7 @@ pub(super) enum Args {
     Crds {
         /// Only the definition of this kind.
         #[arg(value_enum)]
-        kind: Option<Kind>,
+        kind: Option<SchemaKind>,
     },
     /// Print everything that installs statusgate.
     #[command(after_help = "Examples:\n  \
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
 }
 
-fn print_crds(kind: Option<Kind>) -> anyhow::Result<Outcome> {
+fn print_crds(kind: Option<SchemaKind>) -> anyhow::Result<Outcome> {
     let definitions = match kind {
         None => crds::crds().to_vec(),
         Some(kind) => vec![crds::crd(kind.document())],

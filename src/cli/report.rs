@@ -40,7 +40,7 @@ pub(super) struct Report<'p> {
     pub(super) policies: &'p PolicySet,
     /// The files in order, including those without objects.
     pub(super) files: Vec<String>,
-    pub(super) objects: Vec<Judged>,
+    pub(super) objects: Vec<Checked>,
     pub(super) mistakes: Vec<Diagnostic>,
     /// The files in which some or all documents are no manifests.
     pub(super) skipped: Vec<Box<str>>,
@@ -58,7 +58,7 @@ pub(super) struct Report<'p> {
 
 /// One object with its findings.
 #[derive(Debug, Serialize)]
-pub(super) struct Judged {
+pub(super) struct Checked {
     #[serde(flatten)]
     pub(super) entry: ObjectEntry,
     pub(super) findings: Vec<Located>,
@@ -92,7 +92,7 @@ impl Report<'_> {
     /// first.
     fn write_unjudged(&self, out: &mut impl Write) -> io::Result<()> {
         let mut kinds: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
-        for Judged { entry, .. } in &self.objects {
+        for Checked { entry, .. } in &self.objects {
             let Some(reason) = &entry.unjudged else { continue };
             let key = (entry.identity.api_version.as_str(), entry.identity.kind.as_str());
             *kinds.entry((key.0, key.1, reason)).or_default() += 1;
@@ -132,14 +132,14 @@ impl Report<'_> {
         }
     }
 
-    fn findings(&self) -> impl Iterator<Item = (&Judged, &Found, &Place)> {
+    fn findings(&self) -> impl Iterator<Item = (&Checked, &Found, &Place)> {
         self.objects.iter().flat_map(|object| {
             object.findings.iter().map(move |Located { found, place }| (object, found, place))
         })
     }
 
     /// The number of objects with a property.
-    fn count(&self, has: impl Fn(&Judged) -> bool) -> usize {
+    fn count(&self, has: impl Fn(&Checked) -> bool) -> usize {
         self.objects.iter().filter(|object| has(object)).count()
     }
 
@@ -250,7 +250,7 @@ mod tests {
                 policies: if judged { vec!["p".to_owned()] } else { Vec::new() },
                 unjudged: (!judged).then(|| "no policy selects it".to_owned()),
             };
-            Judged {
+            Checked {
                 entry,
                 findings: if judged { findings.to_vec() } else { Vec::new() },
                 patch: if judged { serde_json::from_str(patch).unwrap() } else { Vec::new() },

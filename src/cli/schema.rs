@@ -34,7 +34,7 @@ enum Format {
 
 /// A kind of document as an argument.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum SchemaKind {
     /// Which resources follow which convention.
     #[value(name = "StatusPolicy", alias = "statuspolicy")]
     Policy,
@@ -43,7 +43,7 @@ pub(super) enum Kind {
     Convention,
 }
 
-impl Kind {
+impl SchemaKind {
     pub(super) const fn document(self) -> DocumentKind {
         match self {
             Self::Policy => DocumentKind::StatusPolicy,

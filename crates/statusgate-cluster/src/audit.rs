@@ -17,7 +17,7 @@ use std::io;
 
 use jiff::Timestamp;
 
-pub use judge::{Judge, Judged, State};
+pub use judge::{Audited, Judge, State};
 pub use report::{REPORT_NAME, ReportApi, Reports};
 pub use store::{ReportCounts, Store};
 pub use tally::{Example, Reason, Row, RuleSums, Tally};
@@ -53,7 +53,7 @@ pub struct Findings {
 }
 
 /// Receives each judged object. Its error ends the audit.
-pub type OnObject<'a> = dyn FnMut(&Target, &Judged<'_>) -> io::Result<()> + 'a;
+pub type OnObject<'a> = dyn FnMut(&Target, &Audited<'_>) -> io::Result<()> + 'a;
 
 /// Judges the objects of the targets. After a failure of one kind, the audit continues with the next;
 /// a failure of the server ends it. The findings contain these failures.
@@ -99,7 +99,7 @@ async fn list(
     judge: &Judge<'_>,
     plan: &Plan,
     target: &Target,
-    note: &mut dyn FnMut(&Judged<'_>) -> io::Result<()>,
+    note: &mut dyn FnMut(&Audited<'_>) -> io::Result<()>,
 ) -> Result<(), RunError> {
     let mut seen = Seen::default();
     let mut load = cluster.pages(target, &plan.query).growing().load(None);

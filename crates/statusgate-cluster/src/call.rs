@@ -22,7 +22,7 @@ pub(super) struct Call<'c> {
 
 /// A response of the server, successful or not.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct Received {
     /// The HTTP status.
     pub(super) status: u16,
     /// `Retry-After`.
@@ -35,7 +35,7 @@ pub(super) struct Answer {
 pub(super) type Silence = Box<dyn Error + Send + Sync>;
 
 /// The result of sending a request.
-pub(super) type Reply = Result<Answer, Silence>;
+pub(super) type Reply = Result<Received, Silence>;
 
 impl<'c> Call<'c> {
     /// A GET.
@@ -51,7 +51,7 @@ impl<'c> Call<'c> {
     }
 }
 
-impl Answer {
+impl Received {
     /// Whether this is a temporary failure.
     pub(super) const fn passes(&self) -> bool {
         is_temporary(self.status)
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    fn answer(status: u16, body: &'static str) -> Answer {
-        Answer { status, retry_after: None, body: Bytes::from_static(body.as_bytes()) }
+    fn answer(status: u16, body: &'static str) -> Received {
+        Received { status, retry_after: None, body: Bytes::from_static(body.as_bytes()) }
     }
 
     #[test]

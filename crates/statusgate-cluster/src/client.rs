@@ -14,7 +14,7 @@ use kube::client::Body;
 use serde::de::DeserializeOwned;
 
 use super::call::{
-    Answer, Call, Reply, Silence, code_of, is_internal, is_temporary, message, passes,
+    Call, Received, Reply, Silence, code_of, is_internal, is_temporary, message, passes,
     requested_delay, retry_after,
 };
 use super::kubeconfig::configure;
@@ -153,7 +153,7 @@ impl Cluster {
         call: &Call<'_>,
         backoff: &mut Backoff,
         mut own: Option<&mut Backoff>,
-    ) -> Result<Answer, ClusterError> {
+    ) -> Result<Received, ClusterError> {
         loop {
             let reply = self.send(call).await;
             if !passes(&reply) {
@@ -193,7 +193,7 @@ impl Cluster {
             let status = response.status().as_u16();
             let retry_after = requested_delay(response.headers());
             let body = Limited::new(response.into_body(), bytes).collect().await?.to_bytes();
-            Ok::<_, Silence>(Answer { status, retry_after, body })
+            Ok::<_, Silence>(Received { status, retry_after, body })
         };
         tokio::time::timeout(ANSWER_LIMIT, exchange).await?
     }

@@ -20,7 +20,7 @@ use self::hook::Hook;
 use self::managed::Managed;
 use super::{CheckResult, Cluster, ClusterError, StoredDocument, precheck};
 use crate::crd::Definition;
-use crate::manifests::registrations::Kind;
+use crate::manifests::registrations::HookKind;
 use statusgate_core::policy::{PolicySet, Source};
 use statusgate_core::values;
 
@@ -75,7 +75,7 @@ impl Examination {
         let targets = cluster.targets(policies).await?;
         // Registrations that cannot be listed have a reason.
         let (mut hooks, mut unread) = (Vec::new(), Vec::new());
-        for kind in [Kind::Mutating, Kind::Validating] {
+        for kind in [HookKind::Mutating, HookKind::Validating] {
             match cluster.hooks(kind, &self.registrations).await {
                 Ok(found) => hooks.extend(found),
                 Err(error) => unread.push((kind, error.to_string())),
@@ -114,6 +114,6 @@ impl Examination {
 }
 
 /// The registered webhooks of a kind that judge objects.
-fn about_objects(hooks: &[Hook], kind: Kind) -> impl Iterator<Item = &Hook> {
+fn about_objects(hooks: &[Hook], kind: HookKind) -> impl Iterator<Item = &Hook> {
     hooks.iter().filter(move |hook| hook.kind == kind && !hook.is_about_documents())
 }

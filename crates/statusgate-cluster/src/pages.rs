@@ -62,7 +62,7 @@ pub struct Page {
 }
 
 #[derive(Deserialize)]
-struct List<'a> {
+struct ListBody<'a> {
     #[serde(default)]
     metadata: ListMeta,
     #[serde(borrow, default)]
@@ -242,7 +242,7 @@ impl Page {
     /// A page, and the token of the next one.
     fn read(body: Vec<u8>) -> Result<(Self, Option<String>), serde_json::Error> {
         let text = String::from_utf8(body).map_err(serde_json::Error::custom)?;
-        let List { metadata, items } = serde_json::from_str(&text)?;
+        let ListBody { metadata, items } = serde_json::from_str(&text)?;
         let start = text.as_ptr().addr();
         let items = items.into_iter().map(RawValue::get).map(|item| {
             let from = item.as_ptr().addr() - start;

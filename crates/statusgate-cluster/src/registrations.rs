@@ -15,7 +15,7 @@ use super::pages::crd_path;
 use super::secret::{FIELD_MANAGER, as_statusgate};
 use super::watch::{self, Watch};
 use super::{Cluster, ClusterError, Patience};
-use crate::manifests::registrations::{Kind, UNINSTALL};
+use crate::manifests::registrations::{HookKind, UNINSTALL};
 use crate::manifests::resource::CustomResource;
 use statusgate_core::causes::with_causes;
 use statusgate_core::policy::PolicySet;
@@ -95,7 +95,7 @@ impl Cluster {
     /// When it cannot be read.
     pub async fn registration(
         &self,
-        kind: Kind,
+        kind: HookKind,
         name: &str,
     ) -> Result<Option<Value>, ClusterError> {
         let what = format!("read the {} {name}", kind.name());
@@ -111,7 +111,7 @@ impl Cluster {
     /// When the API server rejects it or does not respond.
     pub async fn create_registration(
         &self,
-        kind: Kind,
+        kind: HookKind,
         registration: &Value,
     ) -> Result<bool, ClusterError> {
         let what = format!("create the {}", kind.name());
@@ -128,7 +128,7 @@ impl Cluster {
     /// When the API server rejects the patch or does not respond.
     pub async fn patch_registration(
         &self,
-        kind: Kind,
+        kind: HookKind,
         name: &str,
         patch: &Value,
     ) -> Result<bool, ClusterError> {
@@ -142,7 +142,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When the API server rejects the request or does not respond.
-    pub async fn announce_removal(&self, kind: Kind, name: &str) -> Result<bool, ClusterError> {
+    pub async fn announce_removal(&self, kind: HookKind, name: &str) -> Result<bool, ClusterError> {
         let what = format!("annotate the {} {name}", kind.name());
         let patch = Patch::Merge(json!({"metadata": {"annotations": {UNINSTALL: "true"}}}));
         unless(&[404], self.patch(&what, kind, name, &patch).await)
@@ -152,7 +152,11 @@ impl Cluster {
     ///
     /// # Errors
     /// When the API server rejects the request or does not respond.
-    pub async fn delete_registration(&self, kind: Kind, name: &str) -> Result<bool, ClusterError> {
+    pub async fn delete_registration(
+        &self,
+        kind: HookKind,
+        name: &str,
+    ) -> Result<bool, ClusterError> {
         let what = format!("delete the {} {name}", kind.name());
         let (registrations, options) = (self.registrations(kind), DeleteParams::default());
         unless(&[404], self.ask_again(&what, || registrations.delete(name, &options)).await)
@@ -161,7 +165,7 @@ impl Cluster {
     async fn patch<P: serde::Serialize + std::fmt::Debug>(
         &self,
         what: &str,
-        kind: Kind,
+        kind: HookKind,
         name: &str,
         patch: &Patch<P>,
     ) -> Result<DynamicObject, ClusterError> {
@@ -171,7 +175,7 @@ impl Cluster {
         self.ask_again(what, || registrations.patch(name, &options, patch)).await
     }
 
-    fn registrations(&self, kind: Kind) -> Api<DynamicObject> {
+    fn registrations(&self, kind: HookKind) -> Api<DynamicObject> {
         Api::all_with(self.client(), &resource(kind))
     }
 
@@ -202,7 +206,7 @@ impl Cluster {
     /// Reports each change of a registration and each failure, until it is dropped.
     pub async fn watch_registration(
         &self,
-        kind: Kind,
+        kind: HookKind,
         name: &str,
         report: impl FnMut(Result<(), String>),
     ) {
@@ -212,10 +216,10 @@ impl Cluster {
     }
 }
 
-fn resource(kind: Kind) -> ApiResource {
+fn resource(kind: HookKind) -> ApiResource {
     match kind {
-        Kind::Mutating => ApiResource::erase::<MutatingWebhookConfiguration>(&()),
-        Kind::Validating => ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
+        HookKind::Mutating => ApiResource::erase::<MutatingWebhookConfiguration>(&()),
+        HookKind::Validating => ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
     }
 }
 

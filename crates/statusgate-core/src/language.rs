@@ -88,7 +88,7 @@ pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
 pub use elapsed::{Elapsed, Span};
 pub use facts::{ElementFacts, Facts, List};
-pub(crate) use formula::{Formula, Kind, Question, Sides};
+pub(crate) use formula::{Formula, Layout, Question, Sides};
 pub use gates::Gates;
 pub use glob::Glob;
 pub use length::Length;
@@ -148,7 +148,7 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     fn words(&self, around: Around, negated: bool) -> String;
 
     /// Its formulas, for exports to other languages. The word has one test. Default: they cannot ask it.
-    fn sides(&self, _kind: Kind<'_>) -> Sides {
+    fn sides(&self, _kind: Layout<'_>) -> Sides {
         self.foreign()
     }
 
@@ -226,7 +226,7 @@ macro_rules! words {
                 }
             }
 
-            fn sides(&self, kind: Kind<'_>) -> Sides {
+            fn sides(&self, kind: Layout<'_>) -> Sides {
                 match self {
                     $(Self::$word(word) => word.sides(kind),)*
                 }

@@ -24,7 +24,7 @@ use super::exchange::Covered;
 use statusgate_cluster::ClusterError;
 use statusgate_cluster::manifests::coverage::coverage;
 use statusgate_cluster::manifests::registrations::{
-    Calls, Kind, OBJECTS, REGISTRATIONS, RegistrationSettings, UNINSTALL, has_match_conditions,
+    Calls, HookKind, OBJECTS, REGISTRATIONS, RegistrationSettings, UNINSTALL, has_match_conditions,
     registrations,
 };
 use statusgate_cluster::manifests::resource::CustomResource;
@@ -65,7 +65,7 @@ impl Registrar {
     /// Replaces the webhooks of an older version, before this server gets the first request: it does not
     /// serve their paths. The replicas of that version serve those of this one.
     pub async fn replace_old(&self) {
-        let (kind, name) = (Kind::Validating, OBJECTS);
+        let (kind, name) = (HookKind::Validating, OBJECTS);
         let replaced = async {
             let stored = self.0.cluster.registration(kind, name).await?;
             let Some(patch) = stored.as_ref().and_then(replacement) else { return Ok(false) };
@@ -345,7 +345,7 @@ impl Registrar {
     /// Returns `false` if another replica was first.
     async fn perform(
         &self,
-        (kind, name): (Kind, &str),
+        (kind, name): (HookKind, &str),
         write: &RegistrationWrite,
     ) -> Result<bool, ClusterError> {
         match write {

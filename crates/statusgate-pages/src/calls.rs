@@ -95,7 +95,7 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-type Answer = Result<Value, Failure>;
+type CallResult = Result<Value, Failure>;
 
 fn read<'r, T: Deserialize<'r>>(request: &'r [u8]) -> Result<T, Failure> {
     serde_json::from_slice(request).map_err(|error| format!("invalid request: {error}").into())
@@ -106,7 +106,7 @@ struct OfKind {
     kind: DocumentKind,
 }
 
-fn conventions() -> Answer {
+fn conventions() -> CallResult {
     let built_in = PolicySet::compile(&[])?;
     let list = built_in.conventions().values().map(|convention| {
         let mut summary = data::summary(convention);
@@ -121,7 +121,7 @@ pub fn unknown<'w>(name: &str, known: impl Iterator<Item = &'w str> + Clone) -> 
     format!("unknown convention \"{name}\"; {}", did_you_mean(name, known))
 }
 
-fn explain(request: &Documents) -> Answer {
+fn explain(request: &Documents) -> CallResult {
     let convention = request.convention()?;
     Ok(json!({
         "name": convention.name,
@@ -140,7 +140,7 @@ struct InState {
     answers: Option<Vec<usize>>,
 }
 
-fn state(request: &InState) -> Answer {
+fn state(request: &InState) -> CallResult {
     let convention = request.documents.convention()?;
     let play = Play::of(&convention);
     let facts = play.facts();
@@ -156,7 +156,7 @@ struct OfRule {
     rule: String,
 }
 
-fn rule(request: &OfRule) -> Answer {
+fn rule(request: &OfRule) -> CallResult {
     let policies = request.documents.given()?;
     let Some(rule) = Explained::find(&request.rule, &policies)? else {
         return Err(format!("unknown rule \"{}\"", request.rule).into());
@@ -175,7 +175,7 @@ fn rule(request: &OfRule) -> Answer {
     Ok(json!({"page": page, "violating": violating, "satisfying": satisfying}))
 }
 
-fn remarks(documents: &Documents) -> Answer {
+fn remarks(documents: &Documents) -> CallResult {
     let policies = documents.given()?;
     let conventions: Vec<Report> =
         policies.given_names().map(|name| lint(&policies, name)).collect::<Result<_, _>>()?;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::super::output::severity;
 use super::super::table;
-use super::{Judged, Report};
+use super::{Checked, Report};
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::source::{Place, one_line};
 
@@ -14,9 +14,9 @@ struct Row<'r> {
     findings: usize,
     objects: usize,
     /// The first of them.
-    example: (&'r Judged, &'r Place),
+    example: (&'r Checked, &'r Place),
     /// The last object that was counted.
-    last: &'r Judged,
+    last: &'r Checked,
 }
 
 /// Writes a table with one row per rule and action, then the kinds that were not judged, and the totals.

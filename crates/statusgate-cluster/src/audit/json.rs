@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::Target;
-use super::{Findings, Judged, Row, State, Tally};
+use super::{Audited, Findings, Row, State, Tally};
 use statusgate_core::causes::with_causes;
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
 /// One object.
-pub fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {
+pub fn object(policies: &PolicySet, target: &Target, judged: &Audited<'_>) -> Value {
     let states = &judged.states;
     let judging = states.iter().filter_map(|state| policies.get(state.policy));
     let findings = states.iter().flat_map(|state| &state.findings);

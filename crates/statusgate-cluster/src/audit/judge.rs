@@ -25,7 +25,7 @@ pub struct Judge<'p> {
 
 /// The result for one object.
 #[derive(Debug)]
-pub struct Judged<'a> {
+pub struct Audited<'a> {
     /// Its identity.
     pub metadata: Metadata<'a>,
     /// The result under each policy that judged it.
@@ -74,11 +74,11 @@ impl<'p> Judge<'p> {
         target: &'a Target,
         text: &'a str,
         now: Timestamp,
-    ) -> Result<Judged<'a>, serde_json::Error> {
+    ) -> Result<Audited<'a>, serde_json::Error> {
         let object = read_object(text)?;
         let metadata = object.metadata.clone();
         let mut judged =
-            Judged { metadata, states: Vec::new(), backfill: false, since: None, broken: None };
+            Audited { metadata, states: Vec::new(), backfill: false, since: None, broken: None };
         let object = match object.judgeable() {
             Ok(object) => object,
             // One object that is too large must not end the run.
@@ -112,7 +112,7 @@ impl<'p> Judge<'p> {
             Ok(review) if !verdict.patch_failed => review.findings,
             _ => {
                 let broken = Some(PatchFailed.to_string());
-                return Ok(Judged { states: Vec::new(), broken, ..judged });
+                return Ok(Audited { states: Vec::new(), broken, ..judged });
             }
         };
         for found in self.rehearse(target, text, verdict.status.as_ref())? {
@@ -152,7 +152,7 @@ impl<'p> Judge<'p> {
     }
 
     /// Adds a finding to the result of its policy.
-    fn file(&self, found: Found, now: i64, judged: &mut Judged<'_>) {
+    fn file(&self, found: Found, now: i64, judged: &mut Audited<'_>) {
         let of = judged.states.iter_mut().find_map(|state| {
             let policy = self.policies.get(state.policy)?;
             (*policy.name == *found.policy).then_some((state, policy))
@@ -176,7 +176,7 @@ impl<'p> Judge<'p> {
     }
 }
 
-impl Judged<'_> {
+impl Audited<'_> {
     /// `namespace/name`, or only the name.
     pub fn path(&self) -> String {
         object_path(&self.metadata.namespace, &self.metadata.name)

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use serde_json::{Value, json};
 
 use super::super::Target;
-use super::Judged;
+use super::Audited;
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::model::shortened;
 
@@ -84,7 +84,7 @@ struct Kept {
 
 impl Reports {
     /// Adds the findings of an object. Findings above the limit are only counted.
-    pub(super) fn add(&mut self, target: &Target, judged: &Judged<'_>) {
+    pub(super) fn add(&mut self, target: &Target, judged: &Audited<'_>) {
         let namespace: &str = &judged.metadata.namespace;
         let report = self.by_namespace.entry(namespace.to_owned()).or_default();
         for state in &judged.states {
@@ -254,7 +254,7 @@ mod tests {
             action: *action,
             others: Vec::new(),
         };
-        let judged = Judged {
+        let judged = Audited {
             metadata: Metadata {
                 name: name.to_owned().into(),
                 namespace: namespace.to_owned().into(),

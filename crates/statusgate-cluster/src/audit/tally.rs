@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Target;
-use super::{Judged, State};
+use super::{Audited, State};
 use statusgate_core::engine::{Action, HealthClass, HealthStatus};
 use statusgate_core::policy::PolicySet;
 
@@ -122,7 +122,7 @@ impl Tally {
     }
 
     /// Counts an object of the target at `index`.
-    pub(super) fn add(&mut self, index: usize, judged: &Judged<'_>) {
+    pub(super) fn add(&mut self, index: usize, judged: &Audited<'_>) {
         if let Some(reason) = &judged.broken {
             self.broken.0 += 1;
             if self.broken.1.len() < self.examples.max(1) {
@@ -165,7 +165,7 @@ impl Row {
         self.disagreements.saturating_sub(self.lasting)
     }
 
-    fn add(&mut self, judged: &Judged<'_>, state: &State<'_>, examples: usize) {
+    fn add(&mut self, judged: &Audited<'_>, state: &State<'_>, examples: usize) {
         self.objects += 1;
         self.backfill += u64::from(judged.backfill);
         self.lasting += u64::from(state.lasting > 0);
@@ -230,7 +230,7 @@ mod tests {
         Tally::new(&policies, &targets, 1)
     }
 
-    fn judged(phase: &'static str, rules: &[(&str, Action)]) -> Judged<'static> {
+    fn judged(phase: &'static str, rules: &[(&str, Action)]) -> Audited<'static> {
         let found = |(rule, action): &(&str, Action)| Found {
             policy: "p".into(),
             rule: (*rule).to_owned(),
@@ -240,7 +240,7 @@ mod tests {
             action: *action,
             others: Vec::new(),
         };
-        Judged {
+        Audited {
             metadata: Metadata { name: "n".into(), namespace: "s".into(), ..Metadata::default() },
             states: vec![State {
                 policy: 0,
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn objects_that_cannot_be_judged_are_counted_separately() {
         let mut tally = tally(&["foos"]);
-        let broken = Judged { broken: Some("no".into()), ..judged("Ready", &[]) };
+        let broken = Audited { broken: Some("no".into()), ..judged("Ready", &[]) };
         tally.add(0, &broken);
         assert_eq!((tally.objects, tally.broken.0, &*tally.broken.1[0]), (0, 1, "s/n: no"));
     }

@@ -17,7 +17,7 @@ pub const WRITER: &str = "system:serviceaccount:statusgate-system:statusgate-bac
 
 /// One object, judged.
 #[derive(Clone, Debug)]
-pub(super) struct Judged {
+pub(super) struct Proposal {
     /// The result; with a patch, the one after it is written.
     pub(super) report: ObjectReport,
     /// A JSON patch that starts with guards.
@@ -43,7 +43,7 @@ pub(super) fn judge(
     target: &Target,
     object: Object<'_>,
     now: Timestamp,
-) -> Judged {
+) -> Proposal {
     let Metadata { namespace, name, uid, resource_version, .. } = &object.metadata;
     let mut report = ObjectReport {
         object: Named {
@@ -65,7 +65,7 @@ pub(super) fn judge(
         Err(error) => {
             report.outcome = Outcome::Failed(format!("cannot be judged: {error}"));
             report.policies.clone_from(&target.policies);
-            return Judged { report, patch: None };
+            return Proposal { report, patch: None };
         }
     };
     let verdict = decide(policies, &subject, Webhook::Mutate, now);
@@ -87,7 +87,7 @@ pub(super) fn judge(
             Some(guarded(&report.object, &patch.0))
         }
     };
-    Judged { report, patch }
+    Proposal { report, patch }
 }
 
 /// The operations after two tests: of the uid, because another object may have the name now, and of the
@@ -108,11 +108,11 @@ mod tests {
     use super::super::ChangedValue;
     use super::*;
 
-    fn judged(text: &str) -> Judged {
+    fn judged(text: &str) -> Proposal {
         judged_by(&PolicySet::compile(&PolicySet::examples()).unwrap(), text)
     }
 
-    fn judged_by(policies: &PolicySet, text: &str) -> Judged {
+    fn judged_by(policies: &PolicySet, text: &str) -> Proposal {
         let group = "vshn.appcat.vshn.io".into();
         let target = Target { group, ..Target::example("vshnredis") };
         judge(policies, &target, Object::parse(text).unwrap(), Timestamp::UNIX_EPOCH)
@@ -123,7 +123,7 @@ mod tests {
         let judged = judged(
             r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7"},"spec":{}}"#,
         );
-        let Judged { report, patch } = judged;
+        let Proposal { report, patch } = judged;
         assert_eq!(
             std::str::from_utf8(&patch.unwrap()).unwrap(),
             concat!(

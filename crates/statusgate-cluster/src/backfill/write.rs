@@ -7,10 +7,10 @@ use http::Method;
 use tokio::sync::watch;
 
 use super::super::identity::read_object;
-use super::judge::{Judged, Named, judge};
+use super::judge::{Named, Proposal, judge};
 use super::pace::Pace;
 use super::{ObjectReport, Outcome, Plan, Target};
-use crate::call::{Answer, Call, Reply, is_internal, is_no_request, retry_after};
+use crate::call::{Call, Received, Reply, is_internal, is_no_request, retry_after};
 use crate::{Backoff, Cluster, ClusterError, Patience};
 use statusgate_core::policy::PolicySet;
 
@@ -48,7 +48,7 @@ pub(super) enum Abort {
 
 impl Shared {
     /// Writes an object, with retries.
-    pub(super) async fn write(&self, target: &Target, judged: Judged) -> WriteResult {
+    pub(super) async fn write(&self, target: &Target, judged: Proposal) -> WriteResult {
         let mut job = Job {
             shared: self,
             target,
@@ -85,7 +85,7 @@ impl Shared {
 struct Job<'d> {
     shared: &'d Shared,
     target: &'d Target,
-    judged: Judged,
+    judged: Proposal,
     conflicts: u32,
     version: Option<String>,
     /// Whether a patch was sent without a clear response: it may have been applied.
@@ -107,7 +107,7 @@ impl Job<'_> {
 
     /// Sends the patch. Returns the end of this object; `None` to send again.
     async fn send(&mut self) -> Result<Option<Outcome>, Abort> {
-        let Judged { report, patch } = &self.judged;
+        let Proposal { report, patch } = &self.judged;
         let Some(body) = patch.clone() else {
             return Ok(Some(match &report.outcome {
                 // After a conflict. If an earlier patch got no response, it was applied.
@@ -159,7 +159,7 @@ impl Job<'_> {
     }
 
     /// A successful write. If the version did not change, all of the patch was pruned.
-    async fn stored(&mut self, answer: &Answer) -> Result<Outcome, Abort> {
+    async fn stored(&mut self, answer: &Received) -> Result<Outcome, Abort> {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
         let version = read_object(text).map(|object| object.metadata.resource_version.into_owned());
         if version.as_ref().is_ok_and(|version| *version == self.object().resource_version) {
@@ -178,7 +178,7 @@ impl Job<'_> {
     async fn confirm(&mut self) -> Result<Outcome, Abort> {
         Ok(match self.read().await? {
             Err(outcome) => outcome,
-            Ok(Judged { report, patch: Some(_) }) => {
+            Ok(Proposal { report, patch: Some(_) }) => {
                 let paths: Vec<&str> =
                     report.changes.iter().map(|change| change.path.as_str()).collect();
                 Outcome::Rejected(format!(
@@ -191,7 +191,7 @@ impl Job<'_> {
     }
 
     /// Reads and judges the object again: the rejection may be a conflict.
-    async fn reread(&mut self, rejection: &Answer) -> Result<Option<Outcome>, Abort> {
+    async fn reread(&mut self, rejection: &Received) -> Result<Option<Outcome>, Abort> {
         let judged = match self.read().await? {
             Ok(judged) => judged,
             Err(outcome) => return Ok(Some(outcome)),
@@ -209,7 +209,7 @@ impl Job<'_> {
     }
 
     /// Reads and judges the current object. The inner error is the end of this object.
-    async fn read(&mut self) -> Result<Result<Judged, Outcome>, Abort> {
+    async fn read(&mut self) -> Result<Result<Proposal, Outcome>, Abort> {
         let Named { namespace, name, .. } = self.object().clone();
         let path = self.target.object_path(&namespace, &name);
         let body = loop {
@@ -222,7 +222,7 @@ impl Job<'_> {
                 }
                 Ok(answer) if answer.is_missing(&name) => return Ok(Err(Outcome::Deleted)),
                 // Like a write: permissions that worked before will work again.
-                Ok(Answer { status: 401 | 403, .. })
+                Ok(Received { status: 401 | 403, .. })
                     if self.shared.allowed_to_read.load(Ordering::Relaxed) => {}
                 Ok(answer) if !answer.passes() && answer.status != 404 => {
                     let what = format!("get {}", self.target.name());
@@ -274,7 +274,7 @@ impl Job<'_> {
 }
 
 /// Whether a 403 is the denial of a webhook without a code, and not one of RBAC.
-fn is_of_webhook(answer: &Answer) -> bool {
+fn is_of_webhook(answer: &Received) -> bool {
     answer.to_status().message.starts_with("admission webhook")
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
 
 use super::Target;
-use super::judge::Judged;
+use super::judge::Proposal;
 use super::write::{Shared, WriteResult};
 
 /// The writes in progress and in the queue.
@@ -40,7 +40,7 @@ impl Writers {
     }
 
     /// Queues an object. The queue must not be full.
-    pub(super) fn take(&mut self, target: Arc<Target>, judged: Judged) {
+    pub(super) fn take(&mut self, target: Arc<Target>, judged: Proposal) {
         let (shared, turns) = (Arc::clone(&self.shared), Arc::clone(&self.turns));
         self.tasks.spawn(async move {
             // The semaphore is never closed.

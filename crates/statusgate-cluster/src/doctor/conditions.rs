@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::Level;
     use crate::manifests::registrations::{
-        Address, FailurePolicy, Kind, RegistrationSettings, registrations,
+        Address, FailurePolicy, HookKind, RegistrationSettings, registrations,
     };
     use crate::manifests::resource::{CustomResource, ServedVersion};
     use crate::manifests::yaml;
@@ -128,7 +128,7 @@ mod tests {
             settings: serde_json::from_value(registration["webhooks"][0].clone()).unwrap(),
             rules: Vec::new(),
         };
-        [hook(&mutating, Kind::Mutating), hook(&validating, Kind::Validating)]
+        [hook(&mutating, HookKind::Mutating), hook(&validating, HookKind::Validating)]
     }
 
     fn found(hook: &Hook, calls: &Calls) -> Vec<(Level, String)> {

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 use serde::Deserialize;
 
 use crate::manifests::conditions;
-use crate::manifests::registrations::{self, Kind};
+use crate::manifests::registrations::{self, HookKind};
 use crate::manifests::rules::RuleWithOperations;
 use crate::{Cluster, ClusterError, Patience};
 use statusgate_core::model::Webhook;
@@ -15,7 +15,7 @@ use statusgate_core::model::Webhook;
 /// One webhook of a registration.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
-    pub(super) kind: Kind,
+    pub(super) kind: HookKind,
     /// The name of the registration.
     pub(super) registration: String,
     /// Its settings. A validating webhook has the same fields, except for the reinvocation policy.
@@ -49,7 +49,7 @@ impl Cluster {
     /// statusgate's.
     pub(super) async fn hooks(
         &self,
-        kind: Kind,
+        kind: HookKind,
         names: &[String],
     ) -> Result<Vec<Hook>, ClusterError> {
         let resource = kind.plural();
@@ -78,8 +78,8 @@ impl Hook {
     /// Its name in messages.
     pub(super) fn subject(&self) -> String {
         let kind = match self.kind {
-            Kind::Mutating => "mutating",
-            Kind::Validating => "validating",
+            HookKind::Mutating => "mutating",
+            HookKind::Validating => "validating",
         };
         format!("{kind} {}/{}", self.registration, self.settings.name)
     }
@@ -87,14 +87,15 @@ impl Hook {
     /// The webhook about objects that a registration of this kind calls.
     pub(super) const fn webhook(&self) -> Webhook {
         match self.kind {
-            Kind::Mutating => Webhook::Mutate,
-            Kind::Validating => Webhook::Validate,
+            HookKind::Mutating => Webhook::Mutate,
+            HookKind::Validating => Webhook::Validate,
         }
     }
 
     /// Whether it judges policies and conventions rather than the objects that they select.
     pub(super) fn is_about_documents(&self) -> bool {
-        self.kind == Kind::Validating && self.path().as_deref() == Some(registrations::DOCUMENTS)
+        self.kind == HookKind::Validating
+            && self.path().as_deref() == Some(registrations::DOCUMENTS)
     }
 
     /// The path that it calls.
@@ -172,7 +173,7 @@ mod tests {
             let settings = serde_json::from_value(webhook).unwrap();
             let registration = String::new();
             let rules = Vec::new();
-            Hook { kind: Kind::Validating, registration, settings, rules }.is_narrow()
+            Hook { kind: HookKind::Validating, registration, settings, rules }.is_narrow()
         };
         assert!(!is_narrow(json!({"objectSelector": {}, "matchConditions": []})));
         assert!(is_narrow(json!({"objectSelector": {"matchLabels": {"a": "b"}}})));

@@ -11,7 +11,7 @@ use super::hook::Hook;
 use crate::error::unless_missing;
 use crate::lease::LEASE_SECONDS;
 use crate::manifests::crds::{VERSION, crds};
-use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
+use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, HookKind};
 use crate::pages::crd_path;
 use crate::{CheckResult, Cluster, Lease, Patience};
 use statusgate_tls::rotation::{Stored, fingerprints};
@@ -51,7 +51,7 @@ impl Managed {
     pub(super) fn check(
         &self,
         hooks: &[Hook],
-        unread: &[(Kind, String)],
+        unread: &[(HookKind, String)],
         now: Timestamp,
     ) -> Vec<CheckResult> {
         let mut checks = Vec::new();
@@ -64,9 +64,9 @@ impl Managed {
         // Whether policies may be objects of the cluster.
         let has_crds = self.crds.iter().any(|(_, crd)| matches!(crd, Ok(Some(_))));
         let is_registered = hooks.iter().any(Hook::is_about_documents);
-        let is_unread = unread.iter().any(|(kind, _)| *kind == Kind::Validating);
+        let is_unread = unread.iter().any(|(kind, _)| *kind == HookKind::Validating);
         if has_crds && !is_registered && !is_unread {
-            let subject = format!("{} {DOCUMENTS_NAME}", Kind::Validating.name());
+            let subject = format!("{} {DOCUMENTS_NAME}", HookKind::Validating.name());
             let message = format!("no registration calls {DOCUMENTS}: invalid policies are stored");
             let help = "run statusgate serve with --manage-webhooks, or apply `statusgate \
                         manifests install`";
@@ -269,7 +269,7 @@ mod tests {
             "admissionReviewVersions": ["v1"]});
         let settings = serde_json::from_value(settings).unwrap();
         let (registration, rules) = ("statusgate".to_owned(), Vec::new());
-        Hook { kind: Kind::Validating, registration, settings, rules }
+        Hook { kind: HookKind::Validating, registration, settings, rules }
     }
 
     fn managed(data: Option<BTreeMap<String, Vec<u8>>>, authority: &str) -> Managed {

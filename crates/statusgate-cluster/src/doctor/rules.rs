@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::about_objects;
 use super::hook::Hook;
-use crate::manifests::registrations::Kind;
+use crate::manifests::registrations::HookKind;
 use crate::manifests::rules::{RuleWithOperations, entry, has, operations};
 use crate::{CheckResult, Target, Targets};
 use statusgate_core::policy::PolicySet;
@@ -15,7 +15,7 @@ pub(super) fn coverage(
     policies: &PolicySet,
     targets: &Targets,
 ) -> Vec<CheckResult> {
-    let kinds = [Kind::Mutating, Kind::Validating].map(|kind| about_objects(hooks, kind));
+    let kinds = [HookKind::Mutating, HookKind::Validating].map(|kind| about_objects(hooks, kind));
     kinds.into_iter().flat_map(|of| fit(&of.collect::<Vec<_>>(), policies, targets)).collect()
 }
 
@@ -178,7 +178,7 @@ pub(super) mod tests {
             admission_review_versions: vec!["v1".into()],
             ..MutatingWebhook::default()
         };
-        Hook { kind: Kind::Mutating, registration: "statusgate".into(), settings, rules }
+        Hook { kind: HookKind::Mutating, registration: "statusgate".into(), settings, rules }
     }
 
     fn found(hook: &Hook, targets: &[Target]) -> Vec<(Level, String)> {

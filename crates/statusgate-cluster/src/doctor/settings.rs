@@ -2,19 +2,19 @@
 
 use super::hook::Hook;
 use super::{CheckResult, about_objects};
-use crate::manifests::registrations::Kind;
+use crate::manifests::registrations::HookKind;
 use statusgate_core::model::Webhook;
 
 /// Checks that both webhooks about objects are registered. `unread` contains the kinds that could not be listed.
-pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<CheckResult> {
+pub(super) fn presence(hooks: &[Hook], unread: &[(HookKind, String)]) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     for (kind, reason) in unread {
         let help = format!("allow this account to list {}", kind.plural());
         checks.push(CheckResult::warning("registration", kind.name(), reason, help));
     }
     for (kind, webhook, lost) in [
-        (Kind::Mutating, Webhook::Mutate, "it sets no defaults and repairs nothing"),
-        (Kind::Validating, Webhook::Validate, "every status is stored"),
+        (HookKind::Mutating, Webhook::Mutate, "it sets no defaults and repairs nothing"),
+        (HookKind::Validating, Webhook::Validate, "every status is stored"),
     ] {
         let is_unread = unread.iter().any(|(unread, _)| *unread == kind);
         if is_unread || about_objects(hooks, kind).next().is_some() {
@@ -36,7 +36,7 @@ pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<CheckRe
 /// Checks the settings of a webhook.
 pub(super) fn sane(hook: &Hook) -> Vec<CheckResult> {
     let subject = hook.subject();
-    let is_mutating = hook.kind == Kind::Mutating;
+    let is_mutating = hook.kind == HookKind::Mutating;
     let settings = &hook.settings;
     let word = |text: &Option<String>| text.clone().unwrap_or_default();
     let (failure_policy, match_policy) =
@@ -142,7 +142,7 @@ mod tests {
             presence(hooks, &[]).iter().map(|check| check.level).collect::<Vec<_>>()
         };
         let validating = |path: &str| {
-            let mut hook = Hook { kind: Kind::Validating, ..hook(Vec::new()) };
+            let mut hook = Hook { kind: HookKind::Validating, ..hook(Vec::new()) };
             hook.settings.client_config.url = Some(format!("https://statusgate{path}"));
             hook
         };
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(levels(&[validating("/documents")]), [Level::Problem; 2]);
         assert_eq!(levels(&[mutating()]), [Level::Warning]);
         assert_eq!(levels(&[mutating(), validating("/validate")]), []);
-        let unread = [(Kind::Validating, "403".to_owned())];
+        let unread = [(HookKind::Validating, "403".to_owned())];
         let checks = presence(&[hook(Vec::new())], &unread);
         assert_eq!(checks.iter().map(|check| &*check.message).collect::<Vec<_>>(), ["403"]);
     }

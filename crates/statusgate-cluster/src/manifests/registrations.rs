@@ -26,7 +26,7 @@ pub const DOCUMENTS_WEBHOOK: &str = "documents.statusgate.dev";
 pub const DOCUMENTS: &str = "/documents";
 
 /// The registration of `statusgate record`.
-pub const RECORDING: (Kind, &str) = (Kind::Validating, "statusgate-record");
+pub const RECORDING: (HookKind, &str) = (HookKind::Validating, "statusgate-record");
 
 /// Its path.
 pub const RECORD: &str = "/record";
@@ -43,7 +43,7 @@ pub const RAISE: &str = "statusgate.dev/failure-policy";
 
 /// The kind of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum HookKind {
     /// `MutatingWebhookConfiguration`.
     Mutating,
     /// `ValidatingWebhookConfiguration`.
@@ -102,7 +102,7 @@ impl Calls {
     }
 }
 
-impl Kind {
+impl HookKind {
     /// The kind of the object.
     pub const fn name(self) -> &'static str {
         match self {
@@ -118,8 +118,11 @@ impl Kind {
 }
 
 /// The kinds and names of all registrations.
-pub const REGISTRATIONS: [(Kind, &str); 3] =
-    [(Kind::Mutating, OBJECTS), (Kind::Validating, OBJECTS), (Kind::Validating, DOCUMENTS_NAME)];
+pub const REGISTRATIONS: [(HookKind, &str); 3] = [
+    (HookKind::Mutating, OBJECTS),
+    (HookKind::Validating, OBJECTS),
+    (HookKind::Validating, DOCUMENTS_NAME),
+];
 
 /// Whether an API server supports match conditions: since 1.28 without a feature gate.
 /// `version` is `v1.33.2` or `1.28`.
@@ -151,7 +154,7 @@ pub fn webhook_name(webhook: Webhook) -> String {
     format!("{}.statusgate.dev", webhook.name())
 }
 
-fn registration((kind, name): (Kind, &str), webhook: &Value) -> Value {
+fn registration((kind, name): (HookKind, &str), webhook: &Value) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind.name(),

@@ -7,7 +7,7 @@ use super::checker::{Checker, Issue, Segment};
 use super::shapes::described;
 use super::words::not;
 use super::{
-    Around, Facts, Kind, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of, quoted,
+    Around, Facts, Layout, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of, quoted,
 };
 use crate::model::{ConditionStatus, Conditions, Json};
 
@@ -210,7 +210,7 @@ impl Word for Condition {
         }
     }
 
-    fn sides(&self, of: Kind<'_>) -> Sides {
+    fn sides(&self, of: Layout<'_>) -> Sides {
         let kind = || self.of.kind().to_owned();
         let Some(list) = of.list else {
             return self.present.map_or(Sides::UNKNOWN, |present| Sides::known(!present));

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{Around, Facts, Kind, Reasons, Sides, Truth, Word};
+use super::{Around, Facts, Layout, Reasons, Sides, Truth, Word};
 
 /// Whether `metadata.deletionTimestamp` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ impl Word for Deleting {
     }
 
     // Health is decided before: an object that is being deleted is terminating.
-    fn sides(&self, _: Kind<'_>) -> Sides {
+    fn sides(&self, _: Layout<'_>) -> Sides {
         Sides::known(!self.deleting)
     }
 }

@@ -37,12 +37,12 @@ pub enum Formula {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// The list has a condition of this type.
-    Present(List, String),
+    Present(ListPlace, String),
     /// A member of a condition is a text in a list, or with `negated` another text. The condition did not
     /// observe an older generation.
     Condition {
         /// The list.
-        list: List,
+        list: ListPlace,
         /// The type.
         kind: String,
         /// The member.
@@ -83,7 +83,7 @@ pub enum Question {
     /// Two values are present, and a language cannot compare them: two texts that may be the same time in two forms.
     Unsure(Pointer, Pointer),
     /// A condition in the list observed an older generation.
-    Stale(List),
+    Stale(ListPlace),
     /// A list is present with at least this many items, which are not 0.
     Longer(Pointer, usize),
     /// How an observedGeneration relates to metadata.generation.
@@ -101,7 +101,7 @@ pub enum Question {
 
 /// A list of conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum List {
+pub enum ListPlace {
     /// At this path.
     At(Pointer),
     /// Of the element of [`Formula::Some`].
@@ -138,13 +138,13 @@ pub struct Sides {
 
 /// What a formula needs to know of the objects that it asks about.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind<'k> {
+pub struct Layout<'k> {
     /// The plural.
     pub plural: &'k str,
     /// Where the phase is: the first text counts.
     pub phase: &'k [Pointer],
     /// The list of conditions that predicates read, if there is one.
-    pub list: Option<&'k List>,
+    pub list: Option<&'k ListPlace>,
     /// Where the object's own observedGeneration is.
     pub observed_generation: Option<&'k Pointer>,
     /// Whether it is written as a string.
@@ -276,7 +276,7 @@ impl Not for Formula {
     }
 }
 
-impl List {
+impl ListPlace {
     /// Where a member of its conditions is. The conditions of an element are at `place`.
     pub fn member(&self, name: &str, place: &[String]) -> Vec<String> {
         let list = match self {
@@ -393,7 +393,7 @@ impl From<Question> for Formula {
 
 impl Predicate {
     /// Its formulas for objects of a kind.
-    pub fn sides(&self, kind: Kind<'_>) -> Sides {
+    pub fn sides(&self, kind: Layout<'_>) -> Sides {
         Sides::all(self.parts().iter().map(|word| word.sides(kind)).collect())
     }
 }

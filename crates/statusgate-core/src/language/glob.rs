@@ -11,12 +11,12 @@ use wildmatch::WildMatchPattern;
 /// Only the star is special. `?` matches itself: no policy needs one unknown character in a group or user
 /// name, and a name that contains `?` should match itself.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Glob(Kind);
+pub struct Glob(GlobForm);
 
 /// Almost every name in a policy has at most one star and needs no pattern matching. A policy for
 /// `*.azure.com` is compared with every write.
 #[derive(Clone, Debug, Default, PartialEq)]
-enum Kind {
+enum GlobForm {
     #[default]
     Any,
     Exact(String),
@@ -31,12 +31,12 @@ impl Glob {
     /// Whether the complete `name` matches.
     pub fn matches(&self, name: &str) -> bool {
         match &self.0 {
-            Kind::Any => true,
-            Kind::Exact(text) => text == name,
-            Kind::OneStar { before, behind } => {
+            GlobForm::Any => true,
+            GlobForm::Exact(text) => text == name,
+            GlobForm::OneStar { before, behind } => {
                 name.strip_prefix(before.as_str()).is_some_and(|rest| rest.ends_with(behind))
             }
-            Kind::Pattern(pattern) => pattern.matches(name),
+            GlobForm::Pattern(pattern) => pattern.matches(name),
         }
     }
 
@@ -85,7 +85,7 @@ impl Glob {
     /// The name, if it has no star.
     pub fn exact(&self) -> Option<&str> {
         match &self.0 {
-            Kind::Exact(text) => Some(text),
+            GlobForm::Exact(text) => Some(text),
             _ => None,
         }
     }
@@ -94,10 +94,10 @@ impl Glob {
 impl fmt::Display for Glob {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Any => formatter.write_str("*"),
-            Kind::Exact(text) => formatter.write_str(text),
-            Kind::OneStar { before, behind } => write!(formatter, "{before}*{behind}"),
-            Kind::Pattern(pattern) => formatter.write_str(&pattern.pattern()),
+            GlobForm::Any => formatter.write_str("*"),
+            GlobForm::Exact(text) => formatter.write_str(text),
+            GlobForm::OneStar { before, behind } => write!(formatter, "{before}*{behind}"),
+            GlobForm::Pattern(pattern) => formatter.write_str(&pattern.pattern()),
         }
     }
 }
@@ -105,11 +105,13 @@ impl fmt::Display for Glob {
 impl From<&str> for Glob {
     fn from(text: &str) -> Self {
         Self(match text.split_once('*') {
-            None => Kind::Exact(text.to_owned()),
-            Some(("", "")) => Kind::Any,
-            Some((_, behind)) if behind.contains('*') => Kind::Pattern(WildMatchPattern::new(text)),
+            None => GlobForm::Exact(text.to_owned()),
+            Some(("", "")) => GlobForm::Any,
+            Some((_, behind)) if behind.contains('*') => {
+                GlobForm::Pattern(WildMatchPattern::new(text))
+            }
             Some((before, behind)) => {
-                Kind::OneStar { before: before.to_owned(), behind: behind.to_owned() }
+                GlobForm::OneStar { before: before.to_owned(), behind: behind.to_owned() }
             }
         })
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
-use super::{AnyPointer, Around, Facts, Formula, Kind, Question, Sides, Truth, Word};
+use super::{AnyPointer, Around, Facts, Formula, Layout, Question, Sides, Truth, Word};
 use crate::model::Json;
 
 /// The number of items in a list. An absent list has none.
@@ -59,7 +59,7 @@ impl Word for Length {
         format!("{} {has} items", self.length.field())
     }
 
-    fn sides(&self, _: Kind<'_>) -> Sides {
+    fn sides(&self, _: Layout<'_>) -> Sides {
         let at_least = |least: usize| match least {
             0 => Formula::ALWAYS,
             least => Question::Longer((*self.length).clone(), least).into(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::checker::{Checker, Segment};
 use super::words::join;
-use super::{AnyWord, Around, Facts, Kind, Predicate, Reasons, Scope, Sides, Truth, Word};
+use super::{AnyWord, Around, Facts, Layout, Predicate, Reasons, Scope, Sides, Truth, Word};
 
 /// All of these predicates hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,7 +82,7 @@ macro_rules! list_word {
                 }
             }
 
-            fn sides(&self, kind: Kind<'_>) -> Sides {
+            fn sides(&self, kind: Layout<'_>) -> Sides {
                 Sides::$key(self.$key.iter().map(|part| part.sides(kind)).collect())
             }
 
@@ -122,7 +122,7 @@ impl Word for Not {
         self.not.clause(around, !negated)
     }
 
-    fn sides(&self, kind: Kind<'_>) -> Sides {
+    fn sides(&self, kind: Layout<'_>) -> Sides {
         !self.not.sides(kind)
     }
 

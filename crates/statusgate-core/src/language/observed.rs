@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::not;
 use super::{
-    Around, Facts, Formula, Kind, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
+    Around, Facts, Formula, Layout, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
 };
 
 /// How `observedGeneration` relates to `metadata.generation`.
@@ -49,7 +49,7 @@ impl Word for ObservedGeneration {
         format!("observedGeneration is {}{relations} metadata.generation", not(negated))
     }
 
-    fn sides(&self, kind: Kind<'_>) -> Sides {
+    fn sides(&self, kind: Layout<'_>) -> Sides {
         let side = |listed| {
             let among = Observed::ALL.into_iter();
             let among: Vec<_> =

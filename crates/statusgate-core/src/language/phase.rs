@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::checker::{Checker, Issue};
 use super::words::not;
 use super::{
-    Around, Facts, Formula, Kind, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of, quoted,
+    Around, Facts, Formula, Layout, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
+    quoted,
 };
 
 /// The phase of this write.
@@ -50,7 +51,7 @@ impl Word for Phase {
         format!("the phase is {}{}", not(negated), any_of(self.phase.iter().cloned()))
     }
 
-    fn sides(&self, kind: Kind<'_>) -> Sides {
+    fn sides(&self, kind: Layout<'_>) -> Sides {
         let named = self.phase.iter().filter(|name| !name.is_empty());
         let among: Vec<_> = named.map(|name| name.as_str().into()).collect();
         let side = |negated| {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::not;
 use super::{
-    Around, Checker, Facts, Glob, Kind, OneOrMany, Reasons, Sides, Truth, Word, any_of, quoted,
+    Around, Checker, Facts, Glob, Layout, OneOrMany, Reasons, Sides, Truth, Word, any_of, quoted,
     selector,
 };
 
@@ -41,7 +41,7 @@ impl Word for ResourceName {
         format!("the resource is {}{globs}", not(negated))
     }
 
-    fn sides(&self, kind: Kind<'_>) -> Sides {
+    fn sides(&self, kind: Layout<'_>) -> Sides {
         Sides::known(self.resource.iter().any(|glob| glob.matches(kind.plural)))
     }
 }

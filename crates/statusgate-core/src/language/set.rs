@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{AnyPointer, Around, Facts, Kind, Question, Reasons, Sides, Truth, Word};
+use super::{AnyPointer, Around, Facts, Layout, Question, Reasons, Sides, Truth, Word};
 
 /// A field that is present and not null, "", [] or {}.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ impl Word for Set {
         format!("{} is {}set", self.set.field(), not(negated))
     }
 
-    fn sides(&self, _: Kind<'_>) -> Sides {
+    fn sides(&self, _: Layout<'_>) -> Sides {
         Sides::of(Question::Set((*self.set).clone()).into())
     }
 }

@@ -10,8 +10,8 @@ use super::formula::{self, Comparison};
 use super::reference::number;
 use super::words::not;
 use super::{
-    Around, Bound, Facts, Kind, OneOrMany, Operand, Pattern, Question, Reasons, Reference, Scalar,
-    Sides, Truth, Word, any_of, quoted, quoted_if_odd,
+    Around, Bound, Facts, Layout, OneOrMany, Operand, Pattern, Question, Reasons, Reference,
+    Scalar, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
 };
 use crate::model::{Json, is_before_write, order, parse_rfc3339, same, same_number};
 
@@ -292,7 +292,7 @@ impl Word for Value {
         }
     }
 
-    fn sides(&self, _: Kind<'_>) -> Sides {
+    fn sides(&self, _: Layout<'_>) -> Sides {
         let pointer = |reference: &Reference| match reference {
             Reference::Field(path) => Some((**path).clone()),
             _ => None,

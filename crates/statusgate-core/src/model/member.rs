@@ -13,11 +13,11 @@ pub(super) enum Member<'a> {
     /// A value that was read.
     Tree(Json<'a>),
     /// A long list.
-    List(Arc<List<'a>>),
+    List(Arc<LazyList<'a>>),
 }
 
 /// A list as text, and its tree after the first access.
-pub(super) struct List<'a> {
+pub(super) struct LazyList<'a> {
     text: &'a str,
     /// Owned: a cell with a borrowed value would make the lifetime invariant.
     tree: OnceLock<Json<'static>>,
@@ -26,7 +26,7 @@ pub(super) struct List<'a> {
 impl<'a> Member<'a> {
     /// A list that was skipped.
     pub(super) fn list(text: &'a str) -> Self {
-        Self::List(Arc::new(List { text, tree: OnceLock::new() }))
+        Self::List(Arc::new(LazyList { text, tree: OnceLock::new() }))
     }
 
     /// The value.
@@ -63,7 +63,7 @@ impl<'a> Member<'a> {
     }
 }
 
-impl<'a> List<'a> {
+impl<'a> LazyList<'a> {
     /// A new tree. A list with a value that Go cannot decode stays text; the API server does not send one.
     fn parsed(&self) -> Json<'a> {
         read(self.text, Reader::long_list).unwrap_or_else(|_| Json::Large(self.text.into()))

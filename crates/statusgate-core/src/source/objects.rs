@@ -90,10 +90,10 @@ impl<'d> Objects<'d> {
             Some(members) => list(members),
             None => items(json)
                 .filter(|items| items.iter().any(|item| is_manifest(item)))
-                .map(|items| Ok(List { items, ..List::default() })),
+                .map(|items| Ok(ObjectList { items, ..ObjectList::default() })),
         };
         match (list, members) {
-            (Some(Ok(List { api_version, kind, items })), _) => {
+            (Some(Ok(ObjectList { api_version, kind, items })), _) => {
                 let outer = outer(&api_version, &kind);
                 for (index, text) in items.into_iter().enumerate() {
                     let members = Members::parse(text).unwrap_or_default();
@@ -206,7 +206,7 @@ fn outer<'a>(api_version: &'a str, kind: &'a str) -> Outer<'a> {
 
 /// A `List`, any `…List` with items, or an array.
 #[derive(Default)]
-struct List<'a> {
+struct ObjectList<'a> {
     api_version: Cow<'a, str>,
     kind: Cow<'a, str>,
     items: Vec<&'a str>,
@@ -214,12 +214,12 @@ struct List<'a> {
 
 /// The list with these members, or the error in its items; `None` if this is not a list. A list
 /// without items is empty: Go writes an empty list so.
-fn list<'a>(members: &Members<'a>) -> Option<Result<List<'a>, String>> {
+fn list<'a>(members: &Members<'a>) -> Option<Result<ObjectList<'a>, String>> {
     let kind = members.string("kind").filter(|kind| kind.ends_with("List"))?;
     let api_version = members.string("apiVersion").unwrap_or_default();
     let written = members.get("items");
     if let Some(items) = written.and_then(items) {
-        return Some(Ok(List { api_version, kind, items }));
+        return Some(Ok(ObjectList { api_version, kind, items }));
     }
     // A custom kind may end in `List`, too. Its objects have names; lists do not.
     let is_plain = kind == "List" && matches!(&*api_version, "" | "v1");
@@ -227,7 +227,7 @@ fn list<'a>(members: &Members<'a>) -> Option<Result<List<'a>, String>> {
         return None;
     }
     Some(match written {
-        None | Some("null") => Ok(List { api_version, kind, items: Vec::new() }),
+        None | Some("null") => Ok(ObjectList { api_version, kind, items: Vec::new() }),
         Some(text) => {
             let (kind, is) = (one_line(&kind), kind_of(text));
             Err(format!("\"items\" of this {kind} is {is}, not a list"))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use statusgate_cluster::manifests::conditions;
 use statusgate_cluster::manifests::coverage::StoredWebhook;
 use statusgate_cluster::manifests::registrations::{
-    DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, UNINSTALL, webhook_name,
+    DOCUMENTS_WEBHOOK, FailurePolicy, HookKind, RAISE, REGISTRATIONS, UNINSTALL, webhook_name,
 };
 use statusgate_cluster::manifests::rules::{RuleWithOperations, are_equivalent};
 use statusgate_core::model::Webhook;
@@ -41,7 +41,7 @@ pub(super) fn writes(
     desired: &[Value; 3],
     stored: &[Option<Value>; 3],
     managed: Managed,
-) -> Vec<((Kind, &'static str), RegistrationWrite)> {
+) -> Vec<((HookKind, &'static str), RegistrationWrite)> {
     let mut writes = Vec::new();
     for ((of, desired), stored) in REGISTRATIONS.into_iter().zip(desired).zip(stored) {
         match stored {

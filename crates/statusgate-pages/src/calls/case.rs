@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::CallResult;
 use super::judge::{Write, judge, read};
 use statusgate_analysis::scene::yaml;
 use statusgate_core::documents::suite::{
@@ -12,7 +12,7 @@ use statusgate_core::documents::suite::{
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::source::{Manifest, Record};
 
-pub(super) fn answer(write: &Write) -> Answer {
+pub(super) fn answer(write: &Write) -> CallResult {
     let policies = write.documents.judging()?;
     let texts = write.texts();
     let manifests = read(&texts);

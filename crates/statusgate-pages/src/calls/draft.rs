@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::CallResult;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::request::Served;
 use statusgate_core::schema::Schema;
@@ -20,7 +20,7 @@ pub(super) struct Recorded {
     sequence: bool,
 }
 
-pub(super) fn answer(recorded: &Recorded) -> Answer {
+pub(super) fn answer(recorded: &Recorded) -> CallResult {
     let files = [Source::new("writes", recorded.writes.as_str())];
     let manifests = Manifests::read(&files);
     let built_in = PolicySet::compile(&[])?;
@@ -33,7 +33,7 @@ pub(super) fn answer(recorded: &Recorded) -> Answer {
     if recordings.is_empty() {
         return Err(manifests.mistakes().to_vec().into());
     }
-    let drafts = recordings.iter().map(|recording| -> Answer {
+    let drafts = recordings.iter().map(|recording| -> CallResult {
         let draft = statusgate_draft::draft(recording, &Schema::free(), None)?;
         let (object, old) = recording.last().unwrap_or_default();
         Ok(json!({

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Value, json};
 
 use super::documents::Documents;
-use super::{Answer, Failure, kubectl};
+use super::{CallResult, Failure, kubectl};
 use crate::readers::lua::argo_cd;
 use statusgate_analysis::scene::yaml;
 use statusgate_core::engine::{Found, HealthClass, HealthStatus, Reading, Verdict, decide};
@@ -69,7 +69,7 @@ pub(super) fn read(texts: &[Source; 2]) -> [Manifests<'_>; 2] {
     texts.each_ref().map(|text| Manifests::read(slice::from_ref(text)))
 }
 
-pub(super) fn answer(write: &Write) -> Answer {
+pub(super) fn answer(write: &Write) -> CallResult {
     let policies = write.documents.judging()?;
     let texts = write.texts();
     let manifests = read(&texts);
@@ -143,7 +143,7 @@ impl Judged<'_> {
         verdicts.flat_map(|verdict| &verdict.findings).map(Found::from).collect()
     }
 
-    fn to_json(&self) -> Answer {
+    fn to_json(&self) -> CallResult {
         let Self { manifest, policies, request, mutation, verdict, .. } = self;
         let subject = &request.subject;
         let names: Vec<&str> = policies.names_of(&verdict.policies).collect();
@@ -179,7 +179,7 @@ impl Judged<'_> {
     }
 
     /// What readers see if the write is stored.
-    fn readers(&self, mut object: Value, status: Value) -> Answer {
+    fn readers(&self, mut object: Value, status: Value) -> CallResult {
         if !status.is_null() {
             object["status"] = status;
         }
@@ -211,7 +211,7 @@ fn is_built_in(rule: &str) -> bool {
 }
 
 /// The `response` of an AdmissionReview.
-fn response(request: &AdmissionRequest<'_>, verdict: &Verdict<'_>) -> Answer {
+fn response(request: &AdmissionRequest<'_>, verdict: &Verdict<'_>) -> CallResult {
     let bytes = respond(request, verdict)?;
     let mut review: Value = serde_json::from_slice(&bytes)?;
     Ok(review["response"].take())

@@ -9,7 +9,7 @@ use part::{Part, Shape, add, joined};
 
 use super::pattern::re2;
 use super::{relation, sign};
-use statusgate_core::language::formula::{Bound, Formula, List, Question};
+use statusgate_core::language::formula::{Bound, Formula, ListPlace, Question};
 use statusgate_core::model::{Index, Pointer};
 use statusgate_core::schema::Schema;
 
@@ -39,8 +39,8 @@ impl Cel<'_> {
         let writer = FormulaWriter { cel: *self, lists: Vec::new(), place: &[], inner: &[] };
         let mut parts = vec![Part::call(format!("!has({})", self.metadata("deletionTimestamp")))];
         let lists = lists_of(formula).into_iter().filter_map(|list| match list {
-            List::At(path) => Some(path.tokens()),
-            List::OfElement => None,
+            ListPlace::At(path) => Some(path.tokens()),
+            ListPlace::OfElement => None,
         });
         let status = &["status".to_owned()][..];
         if formula.needs(status) {
@@ -134,7 +134,7 @@ impl Cel<'_> {
 struct FormulaWriter<'w> {
     cel: Cel<'w>,
     /// The lists that are in variables, without conditions that observed an older generation.
-    lists: Vec<&'w List>,
+    lists: Vec<&'w ListPlace>,
     /// Where the conditions of the element are in the object. Empty if it is about the object.
     place: &'w [String],
     /// The names from the element to its conditions.
@@ -153,7 +153,7 @@ impl<'w> FormulaWriter<'w> {
     fn bound(&self, formula: &'w Formula, known: &[Part]) -> Vec<Part> {
         let mut lists = lists_of(formula);
         // The questions about an element have a writer of their own.
-        lists.retain(|list| matches!(list, List::At(_)) == self.place.is_empty());
+        lists.retain(|list| matches!(list, ListPlace::At(_)) == self.place.is_empty());
         let Some(list) = lists.iter().copied().find(|list| {
             lists.iter().filter(|other| *other == list).count() > 1 && !self.lists.contains(list)
         }) else {
@@ -173,7 +173,7 @@ impl<'w> FormulaWriter<'w> {
         vec![Part::call(format!("[{found}].exists({name}, {body})"))]
     }
 
-    fn variable(&self, list: &List) -> String {
+    fn variable(&self, list: &ListPlace) -> String {
         let at = self.lists.iter().position(|known| *known == list).unwrap_or_default();
         let name = if self.place.is_empty() { "c" } else { "d" };
         if at == 0 { name.to_owned() } else { format!("{name}{at}") }
@@ -326,15 +326,15 @@ impl<'w> FormulaWriter<'w> {
         parts
     }
 
-    fn conditions(&self, list: &List) -> (Vec<Part>, String) {
+    fn conditions(&self, list: &ListPlace) -> (Vec<Part>, String) {
         match list {
-            List::At(path) => self.cel.list(self.cel.root, path.tokens()),
-            List::OfElement => self.cel.list(ELEMENT, self.inner),
+            ListPlace::At(path) => self.cel.list(self.cel.root, path.tokens()),
+            ListPlace::OfElement => self.cel.list(ELEMENT, self.inner),
         }
     }
 
     /// That a condition did not observe an older generation.
-    fn fresh(&self, list: &List) -> Option<String> {
+    fn fresh(&self, list: &ListPlace) -> Option<String> {
         let path = list.member("observedGeneration", self.place);
         self.cel.schema.pruned(&path).is_none().then(|| {
             let behind = self.cel.observed("e.observedGeneration", Some("<")).join(" && ");
@@ -344,8 +344,8 @@ impl<'w> FormulaWriter<'w> {
 }
 
 /// The lists of the different questions about conditions.
-fn lists_of(formula: &Formula) -> Vec<&List> {
-    let mut asked: Vec<(&Question, &List)> = Vec::new();
+fn lists_of(formula: &Formula) -> Vec<&ListPlace> {
+    let mut asked: Vec<(&Question, &ListPlace)> = Vec::new();
     for question in formula.questions() {
         if let Question::Condition { list, .. } = question
             && !asked.iter().any(|(known, _)| *known == question)

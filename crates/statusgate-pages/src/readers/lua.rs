@@ -12,7 +12,7 @@ use super::pattern::{Text, texts};
 use super::{Program, Readable, Reader, Witness, in_group, sign};
 use crate::readers::program::{Clause, Complaint, Evidence, Reason};
 use statusgate_core::engine::HealthStatus;
-use statusgate_core::language::formula::{Bound, Formula, List, Question};
+use statusgate_core::language::formula::{Bound, Formula, ListPlace, Question};
 use statusgate_core::language::{Observed, Pattern, Polarity};
 use statusgate_core::model::{Index, Pointer};
 
@@ -490,8 +490,8 @@ impl Writer {
     }
 
     /// The variable of a list.
-    fn list(&mut self, list: &List) -> String {
-        let List::At(path) = list else { return "inner".to_owned() };
+    fn list(&mut self, list: &ListPlace) -> String {
+        let ListPlace::At(path) = list else { return "inner".to_owned() };
         let known = self.lists.iter().position(|known| known == path);
         variable(known.unwrap_or_else(|| {
             self.lists.push(path.clone());

@@ -3,7 +3,7 @@
 
 use statusgate_core::engine::HealthStatus;
 use statusgate_core::engine::health::{NO_RULE, STALE};
-use statusgate_core::language::formula::{Formula, Kind, List, Question};
+use statusgate_core::language::formula::{Formula, Layout, ListPlace, Question};
 use statusgate_core::language::{
     AnyWord, Condition, ConditionOf, Observed, Phase, Polarity, Predicate,
 };
@@ -56,7 +56,7 @@ pub enum Reason {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Complaint {
     /// The list of conditions.
-    pub list: List,
+    pub list: ListPlace,
     /// The member with the time.
     pub time: String,
     /// The types for which True is not good, or for which nothing is.
@@ -67,7 +67,7 @@ pub struct Complaint {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
     /// The message of this condition, otherwise its reason.
-    Condition(List, String),
+    Condition(ListPlace, String),
     /// That of the first alternative that holds. If the others do not hold, the last one does.
     First(Vec<(Formula, Vec<Self>)>),
 }
@@ -81,7 +81,7 @@ impl Program {
         let observed = health.observed_generation.as_ref();
         let mut fields = convention.fields.iter().filter(|field| Some(&*field.path) == observed);
         let generation_is_text = fields.any(|field| field.check.kind == Some(FieldType::String));
-        let kind = Kind {
+        let kind = Layout {
             plural: &resource.resource,
             phase: &paths,
             list: None,
@@ -184,7 +184,7 @@ struct Builder<'c> {
     health: &'c Health,
     version: &'c str,
     /// With no list of conditions.
-    kind: Kind<'c>,
+    kind: Layout<'c>,
 }
 
 impl Builder<'_> {
@@ -207,7 +207,7 @@ impl Builder<'_> {
         let others = list.types.iter().filter_map(|(name, kind)| Some((name, kind.polarity?)));
         let others = others.filter(|(_, polarity)| *polarity != Polarity::Positive);
         let complaint = Complaint {
-            list: List::At((*list.path).clone()),
+            list: ListPlace::At((*list.path).clone()),
             time: list.time_member().to_owned(),
             polarities: others.map(|(name, polarity)| (name.clone(), polarity)).collect(),
         };
@@ -256,10 +256,10 @@ impl Builder<'_> {
         };
         let outer = list.and_then(|list| list.outer.as_ref());
         let place = list.map(|list| match outer {
-            Some(_) => List::OfElement,
-            None => List::At((*list.path).clone()),
+            Some(_) => ListPlace::OfElement,
+            None => ListPlace::At((*list.path).clone()),
         });
-        let kind = Kind { list: place.as_ref(), ..self.kind };
+        let kind = Layout { list: place.as_ref(), ..self.kind };
         let mut formula = when.sides(kind).yes;
         if let Some(outer) = outer.filter(|_| formula != Formula::NEVER) {
             formula = if outer.key.is_empty() {
@@ -310,13 +310,13 @@ fn fixed(when: Formula, is: HealthStatus, reason: Reason) -> Clause {
 
 /// The conditions that decide a predicate whose answer is known, as in
 /// [`Facts::deciding`](statusgate_core::language::Facts::deciding).
-fn evidence(when: &Predicate, yes: bool, kind: Kind<'_>) -> Vec<Evidence> {
+fn evidence(when: &Predicate, yes: bool, kind: Layout<'_>) -> Vec<Evidence> {
     let words = when.words().iter().map(|word| (Predicate::from(word.clone()), word));
     let each = words.map(|(whole, word)| (whole, of_word(word, yes, kind)));
     deciding(each.collect(), yes, yes, kind)
 }
 
-fn of_word(word: &AnyWord, yes: bool, kind: Kind<'_>) -> Vec<Evidence> {
+fn of_word(word: &AnyWord, yes: bool, kind: Layout<'_>) -> Vec<Evidence> {
     let each = |parts: &[Predicate]| {
         let each = parts.iter().map(|part| (part.clone(), evidence(part, yes, kind)));
         each.collect::<Vec<_>>()
@@ -338,7 +338,7 @@ fn deciding(
     parts: Vec<(Predicate, Vec<Evidence>)>,
     yes: bool,
     all: bool,
-    kind: Kind<'_>,
+    kind: Layout<'_>,
 ) -> Vec<Evidence> {
     let mut alternatives: Vec<(Formula, Vec<Evidence>)> = Vec::new();
     let mut found: Vec<Evidence> = Vec::new();

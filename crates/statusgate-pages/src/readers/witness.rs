@@ -6,7 +6,7 @@ use super::pattern::{Text, texts};
 use super::{Program, in_group, lua};
 use statusgate_core::engine::Health;
 use statusgate_core::language::Observed;
-use statusgate_core::language::formula::{Bound, Comparison, Formula, List, Question};
+use statusgate_core::language::formula::{Bound, Comparison, Formula, ListPlace, Question};
 use statusgate_core::model::{Index, Object, Pointer, Resource};
 use statusgate_core::policy::convention::Convention;
 
@@ -152,10 +152,10 @@ impl Draft {
     }
 
     /// The condition of this type.
-    fn condition(&mut self, list: &List, kind: &str) -> &mut Value {
+    fn condition(&mut self, list: &ListPlace, kind: &str) -> &mut Value {
         let list = match list {
-            List::At(path) => put(&mut self.object, path.tokens(), Value::Null),
-            List::OfElement => &mut self.inner,
+            ListPlace::At(path) => put(&mut self.object, path.tokens(), Value::Null),
+            ListPlace::OfElement => &mut self.inner,
         };
         if !list.is_array() {
             *list = json!([]);

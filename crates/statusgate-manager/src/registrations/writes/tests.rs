@@ -45,7 +45,7 @@ fn stored(desired: &[Value; 3]) -> [Option<Value>; 3] {
 }
 
 /// The patches without their test, by registration.
-fn patches(writes: &[((Kind, &str), RegistrationWrite)]) -> Vec<Value> {
+fn patches(writes: &[((HookKind, &str), RegistrationWrite)]) -> Vec<Value> {
     let patch = |(_, write): &(_, RegistrationWrite)| {
         let RegistrationWrite::Patch(patch) = write else { panic!("{write:?}") };
         let version = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "7"});
