@@ -25,10 +25,17 @@ run: ## serve on 127.0.0.1:8443 with the example policy
 test: ## run all Rust tests, including those on a real API server; properties with fixed seeds
 	hack/control-plane.sh assets > /dev/null # first, so that no test waits for this build
 	$(CARGO) test --no-run
-	@# These tests wait most of the time.
-	RUST_TEST_THREADS=8 $(CARGO) test --no-fail-fast --test cluster
-	$(CARGO) test --no-fail-fast --lib --bins --test claims $(patsubst tests/%/main.rs,--test %,$(filter-out %/cluster/main.rs,$(wildcard tests/*/main.rs)))
+	@# Those on an API server wait most of the time. Each of the two prints its results when it ends.
+	$(MAKE) --jobs=2 --output-sync=target test-cluster test-others
 	$(CARGO) test --doc
+
+.PHONY: test-cluster
+test-cluster:
+	RUST_TEST_THREADS=8 $(CARGO) test --no-fail-fast --test cluster
+
+.PHONY: test-others
+test-others:
+	nice -n 10 $(CARGO) test --no-fail-fast --lib --bins --test claims $(patsubst tests/%/main.rs,--test %,$(filter-out %/cluster/main.rs,$(wildcard tests/*/main.rs)))
 
 .PHONY: test-release
 test-release: ## test deploy/, the Helm chart, the alerts, the image, the page and the list of crates
