@@ -231,8 +231,9 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
             for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
                 let mut served = targets.list.iter().filter(|target| target.plural == plural);
                 let reported = targets.gaps.iter().any(|gap| {
-                    matches!(gap, Gap::WrongSubresource { resource, .. }
-                        if resource.split('.').next() == Some(plural))
+                    let Gap::WrongSubresource { resource, .. } = gap else { return false };
+                    let (name, group) = resource.split_once('.').unwrap_or((resource, ""));
+                    name == plural && is_in(rule, group)
                 });
                 let unknown = targets.unavailable().any(|api_version| {
                     is_in(rule, api_version.split_once('/').map_or("", |(group, _)| group))
@@ -325,8 +326,10 @@ mod tests {
 
     #[test]
     fn a_wrong_status_subresource_is_reported() {
-        let policies =
-            policies(&[("p", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos, bars]}")]);
+        let policies = policies(&[
+            ("p", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos, bars]}"),
+            ("q", "{apiGroups: [b.io], apiVersions: [v1], resources: [foos]}"),
+        ]);
         let list = vec![served("a.io", "v1", "foos", false)];
         let gap = |gap: &Gap| match gap {
             Gap::WrongSubresource { resource, served, .. } => format!("{resource} {served}"),
@@ -336,10 +339,9 @@ mod tests {
         assert_eq!(gaps.iter().map(gap).collect::<Vec<_>>(), ["foos.a.io false"]);
         let targets = Targets { list: choose(list, &policies), gaps, ..Targets::default() };
         assert_eq!(targets.list, []);
-        let resource = "bars.a.io".to_owned();
-        assert_eq!(
-            not_served(&policies, &targets),
-            [Gap::NotServed { policy: "p".into(), resource }]
-        );
+        let missing = [("p", "bars.a.io"), ("q", "foos.b.io")].map(|(policy, resource)| {
+            Gap::NotServed { policy: policy.into(), resource: resource.into() }
+        });
+        assert_eq!(not_served(&policies, &targets), missing);
     }
 }
