@@ -114,7 +114,7 @@ fn write(folder: &PathBuf, drafts: &[(String, Draft)]) -> anyhow::Result<Outcome
         let mut file = fs::File::create_new(&path)
             .with_context(|| format!("cannot write {}", path.display()))?;
         std::io::Write::write_all(&mut file, draft.to_yaml().as_bytes())?;
-        say(format_args!("{}: {} questions", path.display(), draft.questions.len()));
+        say(format_args!("{}: {}", path.display(), plural(draft.questions.len(), "question")));
     }
     Ok(Outcome::Clean)
 }
