@@ -148,7 +148,7 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     fn words(&self, around: Around, negated: bool) -> String;
 
     /// Its formulas, for exports to other languages. The word has one test. Default: they cannot ask it.
-    fn sides(&self, _kind: Layout<'_>) -> Sides {
+    fn sides(&self, _layout: Layout<'_>) -> Sides {
         self.foreign()
     }
 
@@ -226,9 +226,9 @@ macro_rules! words {
                 }
             }
 
-            fn sides(&self, kind: Layout<'_>) -> Sides {
+            fn sides(&self, layout: Layout<'_>) -> Sides {
                 match self {
-                    $(Self::$word(word) => word.sides(kind),)*
+                    $(Self::$word(word) => word.sides(layout),)*
                 }
             }
 

@@ -393,7 +393,7 @@ impl From<Question> for Formula {
 
 impl Predicate {
     /// Its formulas for objects of a kind.
-    pub fn sides(&self, kind: Layout<'_>) -> Sides {
-        Sides::all(self.parts().iter().map(|word| word.sides(kind)).collect())
+    pub fn sides(&self, layout: Layout<'_>) -> Sides {
+        Sides::all(self.parts().iter().map(|word| word.sides(layout)).collect())
     }
 }

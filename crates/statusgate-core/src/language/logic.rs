@@ -82,8 +82,8 @@ macro_rules! list_word {
                 }
             }
 
-            fn sides(&self, kind: Layout<'_>) -> Sides {
-                Sides::$key(self.$key.iter().map(|part| part.sides(kind)).collect())
+            fn sides(&self, layout: Layout<'_>) -> Sides {
+                Sides::$key(self.$key.iter().map(|part| part.sides(layout)).collect())
             }
 
             fn is_about_element(&self) -> bool {
@@ -122,8 +122,8 @@ impl Word for Not {
         self.not.clause(around, !negated)
     }
 
-    fn sides(&self, kind: Layout<'_>) -> Sides {
-        !self.not.sides(kind)
+    fn sides(&self, layout: Layout<'_>) -> Sides {
+        !self.not.sides(layout)
     }
 
     fn is_about_element(&self) -> bool {

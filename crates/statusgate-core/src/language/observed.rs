@@ -49,14 +49,14 @@ impl Word for ObservedGeneration {
         format!("observedGeneration is {}{relations} metadata.generation", not(negated))
     }
 
-    fn sides(&self, kind: Layout<'_>) -> Sides {
+    fn sides(&self, layout: Layout<'_>) -> Sides {
         let side = |listed| {
             let among = Observed::ALL.into_iter();
             let among: Vec<_> =
                 among.filter(|relation| self.observed.contains(relation) == listed).collect();
-            match kind.observed_generation.cloned().filter(|_| !among.is_empty()) {
+            match layout.observed_generation.cloned().filter(|_| !among.is_empty()) {
                 Some(path) => {
-                    Question::Observed { path, among, text: kind.generation_is_text }.into()
+                    Question::Observed { path, among, text: layout.generation_is_text }.into()
                 }
                 None => Formula::NEVER,
             }

@@ -51,14 +51,14 @@ impl Word for Phase {
         format!("the phase is {}{}", not(negated), any_of(self.phase.iter().cloned()))
     }
 
-    fn sides(&self, kind: Layout<'_>) -> Sides {
+    fn sides(&self, layout: Layout<'_>) -> Sides {
         let named = self.phase.iter().filter(|name| !name.is_empty());
         let among: Vec<_> = named.map(|name| name.as_str().into()).collect();
         let side = |negated| {
-            let paths = kind.phase.iter().enumerate();
+            let paths = layout.phase.iter().enumerate();
             Formula::any(paths.map(|(index, path)| {
                 // A text has no fields, so these cannot both be texts.
-                let before = kind.phase.iter().take(index).filter(|other| !other.contains(path));
+                let before = layout.phase.iter().take(index).filter(|other| !other.contains(path));
                 let absent = before.map(|other| !Formula::from(Question::IsText(other.clone())));
                 let (path, among) = (path.clone(), among.clone());
                 let is = Question::Value { path, among, negated, text: true }.into();

@@ -41,7 +41,7 @@ impl Word for ResourceName {
         format!("the resource is {}{globs}", not(negated))
     }
 
-    fn sides(&self, kind: Layout<'_>) -> Sides {
-        Sides::known(self.resource.iter().any(|glob| glob.matches(kind.plural)))
+    fn sides(&self, layout: Layout<'_>) -> Sides {
+        Sides::known(self.resource.iter().any(|glob| glob.matches(layout.plural)))
     }
 }
