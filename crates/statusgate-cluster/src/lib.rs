@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A page of objects is split into texts without parsing them, and [`statusgate_core::model::Object::parse`]
-//! borrows from these texts. So a list of any length needs the memory of two pages.
+//! borrows from these texts. So a list of any length needs the memory of two pages, and 16 bytes for each object,
+//! by which an object is known again after a list has started anew.
 //!
 //! [`manifests`] is pure: it generates CRDs, registrations and the installation. It does no IO, reads no clock and knows no client.
 //!

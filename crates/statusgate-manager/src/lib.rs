@@ -1,7 +1,7 @@
 //! Long-term operation of a running server: its policies, certificates and registrations in the cluster.
 //!
 //! Each part is a pure function from what the cluster holds to the next step, and a loop that performs
-//! this step. No part calls the API server on the path of a request, decides about a review, or needs a leader: each step is
+//! this step. No part calls the API server on the path of a request, decides about a review of an object, or needs a leader: each step is
 //! safe to repeat. The parts share what they know through an [`exchange::Exchange`]. Begin with [`Manager::start`].
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! The files that a server loads: policies, certificate, client CA. An error at the start ends the
+//! The files that a server loads: policies, CustomResourceDefinitions, certificate, client CA, log filter. An error at the start ends the
 //! program; later changes are reloaded.
 
 use std::path::{Path, PathBuf};

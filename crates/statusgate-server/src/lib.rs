@@ -5,7 +5,7 @@
 //! The probe port opens first, so that `/readyz` lists what is missing. Then come policies,
 //! certificate and listener; an error in one of them ends the start. `drain` shuts the server down.
 //!
-//! It decides nothing about a review, knows no cluster, and on the path of a request it waits for no lock, file or log.
+//! It decides nothing about a review, knows no cluster, and on the path of a review of an object it waits for no lock, file or log.
 //! Begin with [`start`], then `routes`.
 //!
 //! ```no_run

@@ -86,7 +86,7 @@ impl PolicyStore {
 
     fn replace(&self, change: impl FnOnce(&mut Sources)) -> Result<Arc<PolicySet>, Diagnostics> {
         // Held while the documents are compiled: otherwise a change of the files and one of the cluster
-        // could each replace the set without the change of the other. Requests do not take this lock.
+        // could each replace the set without the change of the other. Reviews of objects do not take this lock.
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = sources.clone();
         change(&mut changed);

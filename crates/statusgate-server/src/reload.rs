@@ -1,4 +1,5 @@
-//! Reloads files that change while the server runs: policies, the certificate pair, the client CA.
+//! Reloads files that change while the server runs: policies, CustomResourceDefinitions, the certificate pair,
+//! the client CA, the log filter.
 //!
 //! It polls and compares the *content*. kubelet updates a mounted Secret or ConfigMap by replacing a
 //! `..data` symlink: a watch on the file sees a deletion and nothing more, and modification times
